@@ -1,0 +1,53 @@
+"""The `kernel` decorator: numba compilation with a disk cache that notices every change of the source."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+from platformdirs import user_cache_path
+
+__all__ = ["kernel"]
+
+_F = TypeVar("_F", bound=Callable)
+
+
+def kernel(function: _F) -> _F:
+    """Compile a function with numba in nopython mode and cache the machine code on disk.
+
+    No `fastmath`, no parallel reductions: a kernel gives the same bits wherever it is called from. It can be called
+    from Python and from other kernels.
+
+    numba's own cache is keyed on the file of the function alone, so a change in a kernel that it calls, or in a
+    constant that it reads from another module, would go unnoticed. Here the cache folder is named after a digest of
+    all sources that a kernel of that package can depend on: the package's own and those of `algorithms`.
+    """
+    folder = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_cache_root() / _digest(function.__module__.partition(".")[0]))
+    try:
+        return numba.njit(cache=True)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_DIR = folder
+
+
+def _cache_root() -> Path:
+    """Folder of all compiled kernels: `NUMBA_CACHE_DIR` where it is set, else the user's cache folder."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(chosen) if chosen else user_cache_path("netsim-recommender", appauthor=False) / "kernels"
+
+
+@cache
+def _digest(package: str) -> str:
+    """Digest of the sources of `algorithms` and of `package`."""
+    digest = hashlib.blake2b(digest_size=10)
+    for name in dict.fromkeys([__name__.partition(".")[0], package]):
+        module = sys.modules.get(name)
+        for folder in getattr(module, "__path__", ()):
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(str(path.relative_to(folder)).encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()

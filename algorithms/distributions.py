@@ -1,0 +1,344 @@
+"""Distributions as data: frozen parameters that can be compared, written down and sampled inside a kernel.
+
+A distribution turns one word of chance into one number. The one-parameter families sample by inversion, so that two
+worlds which differ in a parameter draw numbers that move together.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from algorithms.chance import draw, further, standard_normal, uniform
+from algorithms.compilation import kernel
+
+__all__ = [
+    "Constant",
+    "Distribution",
+    "Empirical",
+    "Exponential",
+    "Gamma",
+    "LogNormal",
+    "Normal",
+    "Uniform",
+    "as_distribution",
+    "compile_distributions",
+    "describe_distribution",
+    "sample",
+    "sample_each",
+]
+
+_CONSTANT, _UNIFORM, _NORMAL, _LOGNORMAL, _EXPONENTIAL, _GAMMA, _EMPIRICAL = range(7)
+
+# One row describes one distribution to the kernels; `start` and `count` point into a pool of values.
+DISTRIBUTION = np.dtype([("kind", "i8"), ("a", "f8"), ("b", "f8"), ("start", "i8"), ("count", "i8")])
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Base of all distributions. `kind` and `parameters` say to the kernels what the fields say to a reader."""
+
+    kind: ClassVar[int]
+
+    def parameters(self) -> tuple[float, float]:
+        """The two numbers that `sample` reads."""
+        raise TypeError("Distribution is abstract; use Constant, Uniform, Normal, LogNormal, Exponential, Gamma or Empirical")
+
+    def values(self) -> tuple[float, ...]:
+        """The pool of values that `sample` reads: those of `Empirical`, else none."""
+        return ()
+
+    def lowest(self) -> float:
+        """Lower end of the support."""
+        return 0.0
+
+    def _check(self, name: str, *, above: float | None = None, least: float | None = None) -> None:
+        value = getattr(self, name)
+        wanted = "a finite number"
+        if above is not None:
+            wanted += f" > {above:g}"
+        if least is not None:
+            wanted += f" >= {least:g}"
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if (
+            not math.isfinite(number)
+            or (above is not None and number <= above)
+            or (least is not None and number < least)
+        ):
+            raise ValueError(f"{type(self).__name__}: {name} must be {wanted}, got {value!r}")
+        object.__setattr__(self, name, number)
+
+
+@dataclass(frozen=True)
+class Constant(Distribution):
+    """Always the same value."""
+
+    value: float
+    kind: ClassVar[int] = _CONSTANT
+
+    def __post_init__(self) -> None:
+        self._check("value")
+
+    def parameters(self) -> tuple[float, float]:
+        """The value, twice."""
+        return self.value, self.value
+
+    def lowest(self) -> float:
+        """The value."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Uniform(Distribution):
+    """Uniform between `low` and `high`."""
+
+    low: float
+    high: float
+    kind: ClassVar[int] = _UNIFORM
+
+    def __post_init__(self) -> None:
+        self._check("low")
+        self._check("high", least=self.low)
+
+    def parameters(self) -> tuple[float, float]:
+        """Lower end and width."""
+        return self.low, self.high - self.low
+
+    def lowest(self) -> float:
+        """The lower end."""
+        return self.low
+
+
+@dataclass(frozen=True)
+class Normal(Distribution):
+    """Normal with the given mean and standard deviation."""
+
+    mean: float
+    standard_deviation: float
+    kind: ClassVar[int] = _NORMAL
+
+    def __post_init__(self) -> None:
+        self._check("mean")
+        self._check("standard_deviation", least=0)
+
+    def parameters(self) -> tuple[float, float]:
+        """Mean and standard deviation."""
+        return self.mean, self.standard_deviation
+
+    def lowest(self) -> float:
+        """Minus infinity, unless the standard deviation is 0."""
+        return -math.inf if self.standard_deviation > 0 else self.mean
+
+
+@dataclass(frozen=True)
+class LogNormal(Distribution):
+    """Lognormal by its median and `sigma`, the standard deviation of the logarithm."""
+
+    median: float
+    sigma: float
+    kind: ClassVar[int] = _LOGNORMAL
+
+    def __post_init__(self) -> None:
+        self._check("median", above=0)
+        self._check("sigma", least=0)
+
+    def parameters(self) -> tuple[float, float]:
+        """Median and sigma."""
+        return self.median, self.sigma
+
+
+@dataclass(frozen=True)
+class Exponential(Distribution):
+    """Exponential with the given mean."""
+
+    mean: float
+    kind: ClassVar[int] = _EXPONENTIAL
+
+    def __post_init__(self) -> None:
+        self._check("mean", above=0)
+
+    def parameters(self) -> tuple[float, float]:
+        """The mean, twice."""
+        return self.mean, self.mean
+
+
+@dataclass(frozen=True)
+class Gamma(Distribution):
+    """Gamma with the given shape and scale; its mean is their product."""
+
+    shape: float
+    scale: float
+    kind: ClassVar[int] = _GAMMA
+
+    def __post_init__(self) -> None:
+        self._check("shape", above=0)
+        self._check("scale", above=0)
+
+    def parameters(self) -> tuple[float, float]:
+        """Shape and scale."""
+        return self.shape, self.scale
+
+
+@dataclass(frozen=True, init=False)
+class Empirical(Distribution):
+    """Draws one of the given values, each equally likely: a measured sample, replayed without a model."""
+
+    sample: tuple[float, ...]
+    kind: ClassVar[int] = _EMPIRICAL
+
+    def __init__(self, sample: Iterable[float]) -> None:
+        values = np.sort(np.asarray(list(sample), dtype=np.float64))
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"Empirical: sample must be a flat, non-empty list of numbers, got shape {values.shape}")
+        if not np.isfinite(values).all():
+            raise ValueError("Empirical: sample must be finite, got NaN or infinity; drop those values first")
+        object.__setattr__(self, "sample", tuple(values.tolist()))
+
+    def parameters(self) -> tuple[float, float]:
+        """Nothing but the pool is read."""
+        return 0.0, 0.0
+
+    def values(self) -> tuple[float, ...]:
+        """The sample in ascending order."""
+        return self.sample
+
+    def lowest(self) -> float:
+        """The smallest value of the sample."""
+        return self.sample[0]
+
+    def __repr__(self) -> str:
+        return f"Empirical({len(self.sample)} values, {self.sample[0]:g} to {self.sample[-1]:g})"
+
+
+def as_distribution(value: Any, *, name: str, least: float | None = None) -> Distribution:
+    """Take a distribution, or a number as `Constant`.
+
+    Parameters
+    ----------
+    value : Distribution or float
+    name : str
+        Name of the argument, for errors.
+    least : float, optional
+        Smallest value that the distribution may give.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or can give values below `least`.
+    """
+    if isinstance(value, Distribution):
+        found = value
+    elif isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value):
+        found = Constant(float(value))
+    else:
+        raise ValueError(f"{name} must be a finite number or a distribution such as LogNormal(0.07, 0.8), got {value!r}")
+    if least is not None and found.lowest() < least:
+        raise ValueError(f"{name} must not give values below {least:g}, got {value!r}, which reaches {found.lowest():g}")
+    return found
+
+
+def compile_distributions(distributions: Iterable[Distribution]) -> tuple[np.ndarray, np.ndarray]:
+    """Turn distributions into the two arrays that `sample` reads.
+
+    Returns
+    -------
+    rows : DISTRIBUTION, shape (n,)
+    pool : float64, shape (total number of values,)
+    """
+    given = list(distributions)
+    rows = np.zeros(len(given), dtype=DISTRIBUTION)
+    pool: list[float] = []
+    for row, distribution in zip(rows, given, strict=True):
+        values = distribution.values()
+        row["kind"] = distribution.kind
+        row["a"], row["b"] = distribution.parameters()
+        row["start"], row["count"] = len(pool), len(values)
+        pool.extend(values)
+    return rows, np.array(pool, dtype=np.float64)
+
+
+def describe_distribution(distribution: Distribution) -> dict[str, Any]:
+    """Plain description of a distribution: its name and parameters."""
+    plain: dict[str, Any] = {"distribution": type(distribution).__name__}
+    for field in fields(distribution):
+        value = getattr(distribution, field.name)
+        plain[field.name] = list(value) if isinstance(value, tuple) else value
+    return plain
+
+
+@kernel
+def sample(rows, pool, which, word):  # type: ignore[no-untyped-def]
+    """One number from distribution `which`, made from one word of chance.
+
+    Parameters
+    ----------
+    rows : DISTRIBUTION, shape (n,)
+    pool : float64
+        As `compile_distributions` gives them.
+    which : int
+    word : uint64
+
+    Returns
+    -------
+    float64
+    """
+    row = rows[which]
+    kind = row.kind
+    if kind == _CONSTANT:
+        return row.a
+    if kind == _UNIFORM:
+        return row.a + row.b * uniform(word)
+    if kind == _NORMAL:
+        return row.a + row.b * standard_normal(word)
+    if kind == _LOGNORMAL:
+        return row.a * math.exp(row.b * standard_normal(word))
+    if kind == _EXPONENTIAL:
+        return -row.a * math.log(uniform(word))
+    if kind == _GAMMA:
+        return row.b * _standard_gamma(row.a, word)
+    position = np.int64(uniform(word) * row.count)
+    return pool[row.start + position]
+
+
+def sample_each(distribution: Distribution, seed: np.uint64, purpose: np.uint64, keys: np.ndarray) -> np.ndarray:
+    """One number for each entity, float64, shape (n,): its draw number 0 for a purpose.
+
+    Parameters
+    ----------
+    distribution : Distribution
+    seed, purpose : uint64
+    keys : uint64, shape (n,)
+    """
+    rows, pool = compile_distributions([distribution])
+    drawn = np.empty(len(keys))
+    _sample_each(rows, pool, seed, purpose, keys, drawn)
+    return drawn
+
+
+@kernel
+def _sample_each(rows, pool, seed, purpose, keys, drawn):  # type: ignore[no-untyped-def]
+    for n in range(keys.shape[0]):
+        drawn[n] = sample(rows, pool, 0, draw(seed, purpose, keys[n], 0))
+
+
+@kernel
+def _standard_gamma(shape, word):  # type: ignore[no-untyped-def]
+    """Gamma number of scale 1: Marsaglia and Tsang, ACM TOMS 26 (2000); their boost where shape < 1."""
+    d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    number = 1
+    while True:
+        x = standard_normal(further(word, number))
+        u = uniform(further(word, number + 1))
+        number += 2
+        v = (1.0 + c * x) ** 3
+        if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
+            break
+    if shape >= 1.0:
+        return d * v
+    return d * v * uniform(word) ** (1.0 / shape)

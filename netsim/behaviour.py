@@ -1,0 +1,478 @@
+"""What a node does at each event: the rules of the network, in one place, called by every engine.
+
+Each function takes the state as arrays (see `netsim.tables`) and one event, changes the state, does the accounts and
+says what follows: the fate of the message, and when the messages that it causes arrive. An engine keeps the clock and
+the messages in flight, and decides nothing.
+
+Section 3 of the first seed paper describes the protocol; equations (3) and (4) are `algorithms.updates`.
+"""
+
+import math
+
+import numpy as np
+
+from algorithms import purposes
+from algorithms.chance import combine, draw, uniform
+from algorithms.compilation import kernel
+from algorithms.distributions import sample
+from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
+from netsim.churn import session_length
+from netsim.messages import (
+    ANSWER,
+    CONTROL,
+    IN_FLIGHT,
+    LOST_LINK,
+    LOST_OFFLINE,
+    PROFILE,
+    REPLY,
+    REQUEST,
+    SENT,
+    STALE,
+    UNKNOWN,
+    UNRATED,
+    UNREACHABLE,
+    UPDATED,
+    message_size,
+)
+from netsim.tables import JITTER, NOT_RATED, RATED, UNASKED
+
+__all__ = [
+    "broadcast",
+    "router_takes_profile",
+    "router_takes_reply",
+    "session_end",
+    "user_takes_profile",
+    "user_takes_request",
+]
+
+
+@kernel
+def account(accounts, kind, fate, size):  # type: ignore[no-untyped-def]
+    """Count one message and its bytes."""
+    accounts[kind - REQUEST, fate, 0] += 1
+    accounts[kind - REQUEST, fate, 1] += size
+
+
+@kernel
+def cross(settings, laws, pool, base, loss_word, delay_word, now):  # type: ignore[no-untyped-def]
+    """Send a message over the network at `now`.
+
+    Loss is decided here, at sending. A delay is formed first, then added to the time in one addition.
+
+    Returns
+    -------
+    fate : int
+        IN_FLIGHT, LOST_LINK or UNREACHABLE.
+    arrival : float64
+        Time of arrival in seconds; inf where it never arrives.
+    """
+    if base == math.inf:
+        return UNREACHABLE, math.inf
+    if uniform(loss_word) < settings[0].loss:
+        return LOST_LINK, math.inf
+    delay = max(settings[0].minimum_delay, base + sample(laws, pool, JITTER, delay_word))
+    return IN_FLIGHT, now + delay
+
+
+@kernel
+def broadcast(
+    settings, laws, pool, profiles, nodes, contacts, edges, accounts, profile, tick, now, sent, fates, sizes, arrivals
+):  # type: ignore[no-untyped-def]
+    """The owner of a profile emits it at one of its ticks, to every contact or to a random fan-out of them.
+
+    Draws are keyed by (profile, receiver, tick), so that they do not depend on what else is sent.
+
+    Parameters
+    ----------
+    profile, tick : int
+    now : float64
+        Time of the tick in seconds.
+    sent : int64, shape (>= contacts of the owner,)
+    fates, sizes : int64, same shape
+    arrivals : float64, same shape
+        Filled, for each message: its edge, IN_FLIGHT or how it was lost, its bytes, its time of arrival.
+
+    Returns
+    -------
+    int
+        Number of messages sent.
+    """
+    row = profiles[profile]
+    node = nodes[row.node]
+    row.stamp += 1
+    seed = settings[0].seed
+    first, n_contacts = node.contact_start, node.contact_count
+
+    threshold = np.uint64(0xFFFFFFFFFFFFFFFF)
+    if 0 < node.fan_out < n_contacts:
+        words = np.empty(n_contacts, dtype=np.uint64)
+        for n in range(n_contacts):
+            receiver = nodes[edges[contacts[first + n]].receiver]
+            words[n] = draw(seed, purposes.FAN_OUT, combine(row.key, receiver.key), tick)
+        words.sort()
+        threshold = words[node.fan_out - 1]
+
+    n_sent = 0
+    for n in range(n_contacts):
+        edge = contacts[first + n]
+        pair = combine(row.key, nodes[edges[edge].receiver].key)
+        if 0 < node.fan_out < n_contacts and draw(seed, purposes.FAN_OUT, pair, tick) > threshold:
+            continue
+        loss_word = draw(seed, purposes.BROADCAST_LOSS, pair, tick)
+        delay_word = draw(seed, purposes.BROADCAST_DELAY, pair, tick)
+        fate, arrival = cross(settings, laws, pool, edges[edge].base, loss_word, delay_word, now)
+        size = settings[0].profile_size
+        if settings[0].attach_ratings:
+            size += ANSWER * edges[edge].attached
+        account(accounts, PROFILE, SENT, size)
+        if fate != IN_FLIGHT:
+            account(accounts, PROFILE, fate, size)
+        sent[n_sent] = edge
+        fates[n_sent] = fate
+        sizes[n_sent] = size
+        arrivals[n_sent] = arrival
+        n_sent += 1
+    return n_sent
+
+
+@kernel
+def user_takes_profile(
+    settings, values, profiles, nodes, edges, slots, accounts, updates, edge, profile, stamp, payload, size
+):  # type: ignore[no-untyped-def]
+    """A user receives an item profile over `edge`: equation (3) if he rated the item; returns the fate.
+
+    Parameters
+    ----------
+    edge, profile, stamp : int
+        The message: over which edge, whose profile, its stamp.
+    payload : float64, shape (rank,)
+        The profile as it was sent.
+    size : int
+        Bytes of the message.
+    """
+    user = edges[edge].receiver
+    slot = slots[edges[edge].slot + profiles[profile].offset]
+    if not nodes[user].online:
+        fate = LOST_OFFLINE
+    elif settings[0].discard_stale and stamp <= slot.taken:
+        fate = STALE
+    else:
+        slot.taken = max(slot.taken, stamp)
+        if slot.state == RATED:
+            own = profiles[user]
+            eta, weight = _step(settings, own)
+            update_user(values[user], payload, slot.value, eta, weight)
+            own.updates += 1
+            updates[0] += 1
+            fate = UPDATED
+        else:
+            fate = UNRATED
+    account(accounts, PROFILE, fate, size)
+    return fate
+
+
+@kernel
+def router_takes_profile(
+    settings,
+    laws,
+    pool,
+    values,
+    profiles,
+    nodes,
+    owned,
+    edges,
+    slots,
+    own_start,
+    own_item,
+    own_value,
+    accounts,
+    updates,
+    edge,
+    stamp,
+    count,
+    payload,
+    size,
+    now,
+    named,
+):  # type: ignore[no-untyped-def]
+    """A router receives a user's profile over `edge`: equation (4) for each hosted item whose rating it knows.
+
+    If it lacks a rating it needs, it asks the user, unless a request is outstanding.
+
+    Parameters
+    ----------
+    edge, stamp : int
+    count : int
+        The user's rating count, as the message carries it.
+    payload : float64, shape (rank,)
+    size : int
+        Bytes of the message.
+    now : float64
+        Time of arrival in seconds.
+    named : ANSWER_ROW, shape (>= items hosted,)
+        Filled with the items that the request names.
+
+    Returns
+    -------
+    fate : int
+    n_named : int
+        Items named in the request that follows; 0 where none is sent.
+    request_fate : int
+    request_arrival : float64
+    """
+    link = edges[edge]
+    if not nodes[link.receiver].online:
+        account(accounts, PROFILE, LOST_OFFLINE, size)
+        return LOST_OFFLINE, 0, LOST_LINK, math.inf
+    if settings[0].discard_stale and stamp <= link.taken:
+        account(accounts, PROFILE, STALE, size)
+        return STALE, 0, LOST_LINK, math.inf
+    if settings[0].attach_ratings:
+        _learn_attached(profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge)
+    fate, n_named = _apply_user_profile(
+        settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, count, payload, now, named
+    )
+    account(accounts, PROFILE, fate, size)
+    request_fate, request_arrival = LOST_LINK, math.inf
+    if n_named > 0:
+        request_fate, request_arrival = _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now)
+    return fate, n_named, request_fate, request_arrival
+
+
+@kernel
+def user_takes_request(
+    settings,
+    laws,
+    pool,
+    profiles,
+    nodes,
+    owned,
+    edges,
+    own_start,
+    own_item,
+    own_value,
+    accounts,
+    edge,
+    attempt,
+    answers,
+    size,
+    now,
+):  # type: ignore[no-untyped-def]
+    """A user is asked for ratings and replies with them and with his profile of this moment.
+
+    Parameters
+    ----------
+    edge : int
+        The edge from the user to the router, over which the reply goes.
+    attempt : int
+    answers : ANSWER_ROW, shape (n,)
+        The items named; the user's answers are filled in.
+    size : int
+        Bytes of the request.
+    now : float64
+
+    Returns
+    -------
+    fate : int
+        Of the request.
+    stamp : int
+        Of the reply.
+    reply_fate : int
+    reply_arrival : float64
+    """
+    link = edges[edge]
+    user = link.sender
+    if not nodes[user].online:
+        account(accounts, REQUEST, LOST_OFFLINE, size)
+        return LOST_OFFLINE, 0, LOST_LINK, math.inf
+    account(accounts, REQUEST, CONTROL, size)
+    first = nodes[link.receiver].owned_start
+    n_users = own_start.shape[0] - 1
+    for n in range(answers.shape[0]):
+        item = owned[first + answers[n].offset] - n_users
+        answers[n].state, answers[n].value = _own_rating(own_start, own_item, own_value, user, item)
+    profiles[user].stamp += 1
+    pair = combine(nodes[link.receiver].key, nodes[user].key)
+    reply_fate, reply_arrival = cross(
+        settings,
+        laws,
+        pool,
+        link.base,
+        draw(settings[0].seed, purposes.REPLY_LOSS, pair, attempt),
+        draw(settings[0].seed, purposes.REPLY_DELAY, pair, attempt),
+        now,
+    )
+    reply_size = message_size(REPLY, settings[0].rank, answers.shape[0])
+    account(accounts, REPLY, SENT, reply_size)
+    if reply_fate != IN_FLIGHT:
+        account(accounts, REPLY, reply_fate, reply_size)
+    return CONTROL, profiles[user].stamp, reply_fate, reply_arrival
+
+
+@kernel
+def router_takes_reply(
+    settings,
+    laws,
+    pool,
+    values,
+    profiles,
+    nodes,
+    owned,
+    edges,
+    slots,
+    accounts,
+    updates,
+    edge,
+    attempt,
+    stamp,
+    count,
+    payload,
+    answers,
+    size,
+    now,
+    named,
+):  # type: ignore[no-untyped-def]
+    """A router receives ratings and a profile from a user: a fresh profile updates, a stale one is discarded.
+
+    Parameters, and what is returned, as in `router_takes_profile`; `attempt` is the request's that is answered.
+    """
+    link = edges[edge]
+    if not nodes[link.receiver].online:
+        account(accounts, REPLY, LOST_OFFLINE, size)
+        return LOST_OFFLINE, 0, LOST_LINK, math.inf
+    if attempt == link.attempt:
+        link.deadline = -math.inf
+    first = nodes[link.receiver].owned_start
+    for n in range(answers.shape[0]):
+        offset = answers[n].offset
+        _learn(profiles[owned[first + offset]], slots[link.slot + offset], answers[n].state, answers[n].value)
+    if settings[0].discard_stale and stamp <= link.taken:
+        account(accounts, REPLY, STALE, size)
+        return STALE, 0, LOST_LINK, math.inf
+    fate, n_named = _apply_user_profile(
+        settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, count, payload, now, named
+    )
+    account(accounts, REPLY, fate, size)
+    request_fate, request_arrival = LOST_LINK, math.inf
+    if n_named > 0:
+        request_fate, request_arrival = _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now)
+    return fate, n_named, request_fate, request_arrival
+
+
+@kernel
+def session_end(settings, nodes, node, session, up, start):  # type: ignore[no-untyped-def]
+    """Time in seconds at which session number `session` (from 1) of a node, begun at `start`, ends.
+
+    `up` says whether it is a session online.
+    """
+    row = nodes[node]
+    mean = row.mean_online if up else row.mean_offline
+    return start + session_length(settings[0].seed, row.key, session, mean)
+
+
+@kernel
+def _step(settings, profile):  # type: ignore[no-untyped-def]
+    """Learning rate and regularization weight of a profile's next update."""
+    s = settings[0]
+    eta = learning_rate_at(s.schedule, profile.rate, s.half_life, s.per_pass, profile.updates, profile.known)
+    return eta, regularization_at(s.regularization, s.lam, profile.known)
+
+
+@kernel
+def _apply_user_profile(
+    settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, count, payload, now, named
+):  # type: ignore[no-untyped-def]
+    """Apply a fresh user profile to each hosted item, in item order, and name the unknown ratings to ask for."""
+    link = edges[edge]
+    link.taken = max(link.taken, stamp)
+    first, n_hosted = nodes[link.receiver].owned_start, nodes[link.receiver].owned_count
+    if count > link.count:  # he has rated more since: "not rated" may no longer hold
+        link.count = count
+        for offset in range(n_hosted):
+            if slots[link.slot + offset].state == NOT_RATED:
+                slots[link.slot + offset].state = UNASKED
+    n_updated, n_unknown = 0, 0
+    for offset in range(n_hosted):
+        slot = slots[link.slot + offset]
+        if slot.state == RATED:
+            profile = owned[first + offset]
+            own = profiles[profile]
+            eta, weight = _step(settings, own)
+            update_item(values[profile], payload, slot.value, eta, weight)
+            own.updates += 1
+            updates[1] += 1
+            n_updated += 1
+        elif slot.state == UNASKED:
+            named[n_unknown].offset = offset
+            n_unknown += 1
+    if n_updated > 0:
+        fate = UPDATED
+    elif n_unknown > 0:
+        fate = UNKNOWN
+    else:
+        fate = UNRATED
+    if now < link.deadline:
+        n_unknown = 0  # a request is outstanding
+    return fate, n_unknown
+
+
+@kernel
+def _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now):  # type: ignore[no-untyped-def]
+    """Send a request back over `edge`; returns its fate and its time of arrival."""
+    link = edges[edge]
+    link.attempt += 1
+    link.deadline = now + settings[0].request_timeout
+    pair = combine(nodes[link.receiver].key, nodes[link.sender].key)
+    fate, arrival = cross(
+        settings,
+        laws,
+        pool,
+        link.back,
+        draw(settings[0].seed, purposes.REQUEST_LOSS, pair, link.attempt),
+        draw(settings[0].seed, purposes.REQUEST_DELAY, pair, link.attempt),
+        now,
+    )
+    size = message_size(REQUEST, settings[0].rank, n_named)
+    account(accounts, REQUEST, SENT, size)
+    if fate != IN_FLIGHT:
+        account(accounts, REQUEST, fate, size)
+    return fate, arrival
+
+
+@kernel
+def _learn(profile, slot, state, value):  # type: ignore[no-untyped-def]
+    """A router learns whether and how a user rated an item."""
+    if state == RATED:
+        if slot.state != RATED:
+            profile.known += 1
+        slot.value = value
+    slot.state = state
+
+
+@kernel
+def _learn_attached(
+    profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge
+):  # type: ignore[no-untyped-def]
+    """A router learns from the ratings that a user attached to his profile."""
+    link = edges[edge]
+    first, n_hosted = nodes[link.receiver].owned_start, nodes[link.receiver].owned_count
+    n_users = own_start.shape[0] - 1
+    for offset in range(n_hosted):
+        profile = owned[first + offset]
+        state, value = _own_rating(own_start, own_item, own_value, link.sender, profile - n_users)
+        _learn(profiles[profile], slots[link.slot + offset], state, value)
+
+
+@kernel
+def _own_rating(own_start, own_item, own_value, user, item):  # type: ignore[no-untyped-def]
+    """Whether (RATED or NOT_RATED) and how a user rated an item, by bisection of his own ratings."""
+    low, high = own_start[user], own_start[user + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if own_item[middle] < item:
+            low = middle + 1
+        else:
+            high = middle
+    if low < own_start[user + 1] and own_item[low] == item:
+        return RATED, own_value[low]
+    return NOT_RATED, 0.0

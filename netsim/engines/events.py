@@ -1,0 +1,357 @@
+"""The readable engine: users and routers are SimPy processes, and each message in flight is one SimPy event.
+
+It is the definition of what a run means. What a node does at an event is `netsim.behaviour`; here is only who is
+woken when.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import simpy
+
+from netsim import behaviour
+from netsim.clock import Clock
+from netsim.messages import IN_FLIGHT, MESSAGE_KINDS, PROFILE, REPLY, REQUEST, TICK, TOGGLE, message_size
+from netsim.tables import ANSWER_ROW, Tables
+from netsim.timers import first_tick, next_tick
+from netsim.trace import MessageTrace
+
+__all__ = ["EventsEngine", "Message", "Router", "User"]
+
+
+class Message(simpy.Event):
+    """A message in flight; as an event, its arrival. What it carries never changes.
+
+    Attributes
+    ----------
+    kind : int
+        REQUEST, REPLY or PROFILE.
+    edge : int
+        The edge it travels over. A request travels over the edge from the user to the router, backwards.
+    profile : int
+        Whose profile it carries.
+    stamp : int
+        Stamp of that profile; of a request, the attempt.
+    payload : float64, shape (rank,), read-only
+    count : int
+        The user's rating count, where it carries a user's profile.
+    answers : ANSWER_ROW array or None
+        Items named, or ratings answered.
+    attempt : int
+        Number of the request that it is or answers.
+    size : int
+        Bytes.
+    """
+
+    # One of these is made for each message, so its fields are set by the sender and not through arguments.
+    kind: int
+    edge: int
+    profile: int
+    stamp: int
+    payload: np.ndarray
+    count: int
+    answers: np.ndarray | None
+    attempt: int
+    size: int
+    row: int  # of the trace
+
+    def __init__(self, clock: Clock, receive: Any) -> None:
+        self.env = clock
+        self.callbacks = [receive]
+        self._ok = True
+        self._value = None
+
+
+class Node:
+    """A machine in the network: it broadcasts at its ticks, and goes on and off."""
+
+    def __init__(self, engine: "EventsEngine", number: int) -> None:
+        self.engine = engine
+        self.number = number
+        clock = engine.clock
+        clock.process(self.broadcasts())
+        if np.isfinite(engine.tables.nodes[number]["mean_online"]):
+            clock.process(self.sessions())
+
+    def broadcasts(self) -> Generator[simpy.Event, Any, None]:
+        """Broadcast every own profile at each tick; ticks go on while the node is offline, and send nothing."""
+        engine, number = self.engine, self.number
+        row = engine.tables.nodes[number]
+        timer = (engine.tables.settings[0]["seed"], row["key"], row["poisson"], row["period"], row["phase"])
+        first = int(row["owned_start"])
+        profiles = engine.tables.owned[first : first + int(row["owned_count"])].tolist()
+        tick, time = 0, first_tick(*timer)
+        while True:
+            yield engine.clock.at(time, (TICK, number))
+            if engine.tables.nodes[number]["online"]:
+                for profile in profiles:
+                    self.broadcast(profile, tick)
+            tick += 1
+            time = next_tick(*timer, tick, time)
+
+    def sessions(self) -> Generator[simpy.Event, Any, None]:
+        """Alternate between sessions online and offline."""
+        tables, number = self.engine.tables, self.number
+        session, time, up = 1, 0.0, bool(tables.nodes[number]["online"])
+        while True:
+            time = behaviour.session_end(tables.settings, tables.nodes, number, session, up, time)
+            yield self.engine.clock.at(time, (TOGGLE, number))
+            session, up = session + 1, not up
+            tables.nodes["online"][number] = up
+
+    def broadcast(self, profile: int, tick: int) -> None:
+        """Send a snapshot of an own profile to the contacts."""
+        engine, tables, clock = self.engine, self.engine.tables, self.engine.clock
+        sent, fates, sizes, arrivals = engine.outbox(int(tables.nodes[self.number]["contact_count"]))
+        n = behaviour.broadcast(
+            tables.settings,
+            tables.laws,
+            tables.pool,
+            tables.profiles,
+            tables.nodes,
+            tables.contacts,
+            tables.edges,
+            tables.accounts,
+            profile,
+            tick,
+            clock.now,
+            sent,
+            fates,
+            sizes,
+            arrivals,
+        )
+        payload = engine.snapshot(profile)
+        stamp, count = int(tables.profiles[profile]["stamp"]), self.rating_count()
+        receivers = tables.edges["receiver"][sent[:n]].tolist()
+        rows = zip(sent[:n].tolist(), receivers, fates[:n].tolist(), sizes[:n].tolist(), arrivals[:n].tolist(), strict=True)
+        for edge, receiver, fate, size, arrival in rows:
+            message = Message(clock, engine.nodes[receiver].take_profile)
+            message.kind = PROFILE
+            message.edge = edge
+            message.profile = profile
+            message.stamp = stamp
+            message.payload = payload
+            message.count = count
+            message.size = size
+            engine.send(message, self.number, receiver, fate, arrival)
+
+    def rating_count(self) -> int:
+        """How many ratings the node's owner has; what his broadcasts carry."""
+        return 0
+
+    def take_profile(self, message: Any) -> None:
+        """Receive a profile."""
+        raise TypeError("Node is abstract; a node is a User or a Router")
+
+
+class User(Node):
+    """A user: holds ratings and one profile, takes item profiles, answers requests."""
+
+    def rating_count(self) -> int:
+        """How many ratings the user has."""
+        start = self.engine.tables.own_start
+        return int(start[self.number + 1] - start[self.number])
+
+    def take_profile(self, message: Message) -> None:
+        """Receive an item profile: equation (3)."""
+        tables = self.engine.tables
+        fate = behaviour.user_takes_profile(
+            tables.settings,
+            tables.values,
+            tables.profiles,
+            tables.nodes,
+            tables.edges,
+            tables.slots,
+            tables.accounts,
+            tables.updates,
+            message.edge,
+            message.profile,
+            message.stamp,
+            message.payload,
+            message.size,
+        )
+        self.engine.landed(message, fate)
+
+    def take_request(self, message: Message) -> None:
+        """Receive a request for ratings and reply with them and the own profile of this moment."""
+        engine, tables = self.engine, self.engine.tables
+        assert message.answers is not None
+        answers = message.answers.copy()
+        fate, stamp, reply_fate, arrival = behaviour.user_takes_request(
+            tables.settings,
+            tables.laws,
+            tables.pool,
+            tables.profiles,
+            tables.nodes,
+            tables.owned,
+            tables.edges,
+            tables.own_start,
+            tables.own_item,
+            tables.own_value,
+            tables.accounts,
+            message.edge,
+            message.attempt,
+            answers,
+            message.size,
+            engine.clock.now,
+        )
+        engine.landed(message, fate)
+        if fate != behaviour.CONTROL:
+            return
+        router = int(tables.edges[message.edge]["receiver"])
+        reply = Message(engine.clock, engine.nodes[router].take_reply)  # type: ignore[attr-defined]
+        reply.kind = REPLY
+        reply.edge = message.edge
+        reply.profile = self.number
+        reply.stamp = int(stamp)
+        reply.payload = engine.snapshot(self.number)
+        reply.count = self.rating_count()
+        reply.answers = answers
+        reply.attempt = message.attempt
+        reply.size = message_size(REPLY, len(reply.payload), len(answers))
+        engine.send(reply, self.number, router, reply_fate, arrival)
+
+
+class Router(Node):
+    """A router: hosts item profiles, takes user profiles, asks for ratings that it does not know."""
+
+    def take_profile(self, message: Message) -> None:
+        """Receive a user's profile: equation (4) for each hosted item that he rated."""
+        engine, tables = self.engine, self.engine.tables
+        named = np.zeros(tables.nodes[self.number]["owned_count"], dtype=ANSWER_ROW)
+        fate, n_named, request_fate, arrival = behaviour.router_takes_profile(
+            tables.settings,
+            tables.laws,
+            tables.pool,
+            tables.values,
+            tables.profiles,
+            tables.nodes,
+            tables.owned,
+            tables.edges,
+            tables.slots,
+            tables.own_start,
+            tables.own_item,
+            tables.own_value,
+            tables.accounts,
+            tables.updates,
+            message.edge,
+            message.stamp,
+            message.count,
+            message.payload,
+            message.size,
+            engine.clock.now,
+            named,
+        )
+        engine.landed(message, fate)
+        if n_named:
+            self.ask(message.edge, named[:n_named], request_fate, arrival)
+
+    def take_reply(self, message: Message) -> None:
+        """Receive ratings with the user's profile."""
+        engine, tables = self.engine, self.engine.tables
+        named = np.zeros(tables.nodes[self.number]["owned_count"], dtype=ANSWER_ROW)
+        fate, n_named, request_fate, arrival = behaviour.router_takes_reply(
+            tables.settings,
+            tables.laws,
+            tables.pool,
+            tables.values,
+            tables.profiles,
+            tables.nodes,
+            tables.owned,
+            tables.edges,
+            tables.slots,
+            tables.accounts,
+            tables.updates,
+            message.edge,
+            message.attempt,
+            message.stamp,
+            message.count,
+            message.payload,
+            message.answers,
+            message.size,
+            engine.clock.now,
+            named,
+        )
+        engine.landed(message, fate)
+        if n_named:
+            self.ask(message.edge, named[:n_named], request_fate, arrival)
+
+    def ask(self, edge: int, named: np.ndarray, fate: int, arrival: float) -> None:
+        """Put a request for the named ratings onto its way."""
+        engine, row = self.engine, self.engine.tables.edges[edge]
+        user = int(row["sender"])
+        request = Message(engine.clock, engine.nodes[user].take_request)  # type: ignore[attr-defined]
+        request.kind = REQUEST
+        request.edge = edge
+        request.profile = -1
+        request.stamp = request.attempt = int(row["attempt"])
+        request.answers = named
+        request.size = message_size(REQUEST, 0, len(named))
+        engine.send(request, self.number, user, fate, arrival)
+
+
+class EventsEngine:
+    """Runs the nodes of a world as SimPy processes on a clock.
+
+    Parameters
+    ----------
+    tables : Tables
+        The state, changed as the run goes on.
+    clock : Clock
+    trace : MessageTrace, optional
+        Records every message.
+
+    Attributes
+    ----------
+    in_flight : int64, shape (kinds of message, 2)
+        Messages on the heap and their bytes, by kind.
+    """
+
+    def __init__(self, tables: Tables, clock: Clock, trace: MessageTrace | None = None) -> None:
+        self.tables = tables
+        self.clock = clock
+        self.trace = trace
+        self._in_flight = [[0, 0] for _ in MESSAGE_KINDS]
+        self._room = 0
+        n_users = tables.n_users
+        self.nodes = [User(self, n) if n < n_users else Router(self, n) for n in range(len(tables.nodes))]
+
+    @property
+    def in_flight(self) -> np.ndarray:
+        """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
+        return np.array(self._in_flight, dtype=np.int64)
+
+    def send(self, message: Message, sender: int, receiver: int, fate: int, arrival: float) -> None:
+        """Put a message onto its way, unless the network has dropped it already."""
+        if self.trace is not None:
+            message.row = self.trace.sent(message, sender, receiver, self.clock.now, fate, arrival)
+        if fate != IN_FLIGHT:
+            return
+        count = self._in_flight[message.kind - REQUEST]
+        count[0] += 1
+        count[1] += message.size
+        self.clock.put(message, arrival, (message.kind, sender, receiver, message.stamp, message.profile))
+
+    def landed(self, message: Message, fate: int) -> None:
+        """Note what became of a message that arrived."""
+        count = self._in_flight[message.kind - REQUEST]
+        count[0] -= 1
+        count[1] -= message.size
+        if self.trace is not None:
+            self.trace.landed(message.row, fate)
+
+    def snapshot(self, profile: int) -> np.ndarray:
+        """Read-only copy of a profile, float64, shape (rank,)."""
+        copy: np.ndarray = self.tables.values[profile].copy()
+        copy.flags.writeable = False
+        return copy
+
+    def outbox(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Scratch arrays for `n` messages: edges, fates, sizes, arrivals."""
+        if n > self._room:
+            self._room = n
+            self._scratch = (*(np.empty(n, dtype=np.int64) for _ in range(3)), np.empty(n))
+        if self._room == 0:
+            return (*(np.empty(0, dtype=np.int64) for _ in range(3)), np.empty(0))  # type: ignore[return-value]
+        return self._scratch  # type: ignore[return-value]

@@ -1,0 +1,63 @@
+"""Kinds of events and messages, what can become of a message, and how large it is."""
+
+import numpy as np
+
+from algorithms.compilation import kernel
+
+__all__ = ["FATES", "MESSAGE_KINDS", "message_size"]
+
+# Kinds of model events, in the order in which they happen at equal times. The last three are messages.
+TOGGLE, TICK, REQUEST, REPLY, PROFILE = range(5)
+MESSAGE_KINDS = ("request", "reply", "profile")
+KIND_NAMES = ("toggle", "tick", *MESSAGE_KINDS)
+
+# What becomes of a message. SENT counts every message; each then has exactly one of the other fates, or is in flight.
+SENT = 0
+LOST_LINK = 1  # dropped by the network on the way
+LOST_OFFLINE = 2  # arrived while the receiver was offline
+LOST_QUEUE = 3  # arrived at a full queue
+UNREACHABLE = 4  # no path joins the two places
+UPDATED = 5  # delivered, and moved at least one profile
+UNKNOWN = 6  # delivered to a router that does not know the rating yet
+STALE = 7  # delivered, and discarded for its stamp; a stale reply still teaches its ratings
+UNRATED = 8  # delivered, but the user has not rated the item
+CONTROL = 9  # delivered request
+IN_FLIGHT = 10  # what an engine says of a message that is on its way; never a column of the accounts
+FATES = (
+    "sent",
+    "lost_link",
+    "lost_offline",
+    "lost_queue",
+    "unreachable",
+    "updated",
+    "unknown",
+    "stale",
+    "unrated",
+    "control",
+)
+DELIVERED = ("updated", "unknown", "stale", "unrated", "control")
+
+# Sizes in bytes. The header is IPv4 (20) and UDP (8), then kind (1), flags (1), rating count (2), profile id (8) and
+# stamp (8). A profile is `rank` float64; a request names items by id; an answer is an item's id and a float64.
+HEADER = 48
+NUMBER = 8
+ITEM_NAME = 8
+ANSWER = 16
+
+
+@kernel
+def message_size(kind, rank, n_items):  # type: ignore[no-untyped-def]
+    """Size of a message in bytes.
+
+    Parameters
+    ----------
+    kind : int
+        REQUEST, REPLY or PROFILE.
+    rank : int
+        Length of the profile carried, for REPLY and PROFILE.
+    n_items : int
+        Items named (REQUEST), answers (REPLY) or attached ratings (PROFILE).
+    """
+    if kind == REQUEST:
+        return np.int64(HEADER + ITEM_NAME * n_items)
+    return np.int64(HEADER + NUMBER * rank + ANSWER * n_items)

@@ -1,0 +1,164 @@
+"""What is measured while a run goes on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from algorithms import metrics
+from algorithms.objective import objective as objective_value
+from algorithms.prediction import Predictor
+from algorithms.ratings import Ratings
+from netsim.tables import Tables
+from netsim.world import World
+
+__all__ = ["Probe", "View", "mae", "objective", "rmse", "truth_rmse"]
+
+
+class View:
+    """What a probe sees of a run at one moment; arrays are copies, so that history is never rewritten.
+
+    Attributes
+    ----------
+    world : World
+    time : float
+        Simulated seconds.
+    """
+
+    def __init__(self, world: World, time: float, tables: Tables) -> None:
+        self.world = world
+        self.time = time
+        self._tables = tables
+
+    @cached_property
+    def user_profiles(self) -> np.ndarray:
+        """Profiles of the users, float64, shape (n_users, rank)."""
+        return self._tables.values[: self._tables.n_users].copy()
+
+    @cached_property
+    def item_profiles(self) -> np.ndarray:
+        """Profiles of the items, float64, shape (n_items, rank)."""
+        return self._tables.values[self._tables.n_users :].copy()
+
+    @cached_property
+    def users_online(self) -> np.ndarray:
+        """Which users are online, bool, shape (n_users,)."""
+        return self._tables.nodes["online"][: self._tables.n_users].copy()
+
+    @cached_property
+    def routers_online(self) -> np.ndarray:
+        """Which routers are online, bool, shape (n_routers,)."""
+        return self._tables.nodes["online"][self._tables.n_users :].copy()
+
+
+class Probe(Protocol):
+    """A measurement: any object with column names and a function of a `View`."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that it measures."""
+        ...
+
+    def __call__(self, view: View) -> Mapping[str, float]:
+        """Measure: a value for each of `columns`."""
+        ...
+
+
+@dataclass(frozen=True)
+class _ErrorProbe:
+    """An error of predictions against given ratings."""
+
+    ratings: Ratings
+    name: str
+    error: str
+    clip: bool
+    _predictors: dict[str, Predictor] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def __call__(self, view: View) -> Mapping[str, float]:
+        train = view.world.ratings
+        if (train.user_ids, train.item_ids) != (self.ratings.user_ids, self.ratings.item_ids):
+            raise ValueError(
+                f"probe {self.name}: its ratings must have the users and items of the world's ratings "
+                f"({train.n_users} and {train.n_items}), got {self.ratings.n_users} and {self.ratings.n_items}; "
+                "make both with one split of the same Ratings"
+            )
+        if train.digest not in self._predictors:
+            self._predictors[train.digest] = Predictor(train, clip=self.clip)
+        predicted = self._predictors[train.digest](
+            view.user_profiles, view.item_profiles, self.ratings.user, self.ratings.item
+        )
+        return {self.name: getattr(metrics, self.error)(predicted, self.ratings.value)}
+
+
+def rmse(ratings: Ratings, *, name: str = "test_rmse", clip: bool = True) -> Probe:
+    """Probe of the root mean square error on ratings; column `name`.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        With the users and items of the world's ratings, as a split gives them. How a user or item without a
+        training rating is predicted, `algorithms.prediction.Predictor` says.
+    name : str
+    clip : bool
+        Whether predictions are clipped to the rating scale.
+    """
+    return _ErrorProbe(ratings, name, "rmse", clip)
+
+
+def mae(ratings: Ratings, *, name: str = "test_mae", clip: bool = True) -> Probe:
+    """Probe of the mean absolute error on ratings; column `name`. Parameters as in `rmse`."""
+    return _ErrorProbe(ratings, name, "mae", clip)
+
+
+@dataclass(frozen=True, eq=False)
+class _TruthProbe:
+    truth: np.ndarray
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def __call__(self, view: View) -> Mapping[str, float]:
+        predicted = np.einsum("ik,jk->ij", view.user_profiles, view.item_profiles, optimize=False)
+        if predicted.shape != self.truth.shape:
+            raise ValueError(
+                f"probe {self.name}: truth must have shape (n_users, n_items) = {predicted.shape}, got {self.truth.shape}"
+            )
+        return {self.name: metrics.rmse(predicted.ravel(), self.truth.ravel())}
+
+
+def truth_rmse(truth: np.ndarray, *, name: str = "truth_rmse") -> Probe:
+    """Probe of the RMS error against the true matrix, ||U'V - Theta||_F / sqrt(mn), as in section 4 of the paper.
+
+    Parameters
+    ----------
+    truth : float64, shape (n_users, n_items)
+    name : str
+    """
+    return _TruthProbe(np.array(truth, dtype=np.float64), name)
+
+
+@dataclass(frozen=True)
+class _ObjectiveProbe:
+    lam: float | None
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def __call__(self, view: View) -> Mapping[str, float]:
+        lam = view.world.learning.lam if self.lam is None else self.lam
+        return {self.name: objective_value(view.user_profiles, view.item_profiles, view.world.ratings, lam)}
+
+
+def objective(lam: float | None = None, *, name: str = "objective") -> Probe:
+    """Probe of objective (1) on the world's ratings, with weight `lam` (default: the world's)."""
+    return _ObjectiveProbe(lam, name)

@@ -1,0 +1,243 @@
+"""Running a world: `simulate`, and the running `Simulation` that scripts act on."""
+
+import math
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import simpy
+
+from algorithms.distributions import Distribution, as_distribution, compile_distributions
+from netsim.accounts import accounts_frame, balance, totals
+from netsim.clock import END, PROBE, Clock
+from netsim.engines.events import EventsEngine
+from netsim.probes import Probe, View
+from netsim.result import Result, package_versions
+from netsim.tables import build_tables
+from netsim.trace import MessageTrace
+from netsim.world import World
+
+__all__ = ["Progress", "Script", "Simulation", "simulate"]
+
+Script = Callable[["Simulation"], Generator[simpy.Event, Any, Any]]
+
+
+class Progress(Protocol):
+    """Shows how far a run is."""
+
+    def __call__(self, time: float, row: dict[str, Any]) -> None:
+        """Take the simulated time in seconds and the last row of the probe table, empty before the first."""
+        ...
+
+
+def simulate(
+    world: World,
+    *,
+    until: float,
+    seed: Any,
+    probes: Sequence[Probe] = (),
+    every: float | None = None,
+    scripts: Iterable[Script] = (),
+    trace: MessageTrace | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run a world and measure it.
+
+    Parameters
+    ----------
+    world : World
+    until : float
+        Simulated seconds, > 0.
+    seed : int or anything `numpy.random.default_rng` takes
+        The same seed gives the same bits.
+    probes : sequence of Probe
+        What to measure beside the accounts, for example `rmse(test)`.
+    every : float, optional
+        Simulated seconds between two probes, from 0; the end is always measured. Default: `until / 50`.
+    scripts : iterable of functions
+        Each takes the running `Simulation` and is a SimPy process: a generator that yields events of `simulation.env`
+        and acts through the simulation's methods.
+    trace : MessageTrace, optional
+        Records every message; for small runs.
+    progress : Progress, optional
+        Called about 200 times during the run and at each probe.
+
+    Returns
+    -------
+    Result
+        Also where the run was interrupted with Ctrl-C: then it holds what was measured so far, and says so.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range; the message names it.
+    """
+    simulation = Simulation(world, seed=seed, probes=probes, trace=trace)
+    for script in scripts:
+        simulation.env.process(script(simulation))
+    return simulation.run(until, every=every, progress=progress)
+
+
+class Simulation:
+    """A running world. Scripts act on it through its methods; the `World` it started from stays as it was.
+
+    Parameters
+    ----------
+    world : World
+    seed : int or anything `numpy.random.default_rng` takes
+    probes : sequence of Probe
+    trace : MessageTrace, optional
+
+    Attributes
+    ----------
+    world : World
+    env : Clock
+        The SimPy environment; `env.now` is the simulated time in seconds.
+    """
+
+    def __init__(
+        self, world: World, *, seed: Any, probes: Sequence[Probe] = (), trace: MessageTrace | None = None
+    ) -> None:
+        if not isinstance(world, World):
+            raise ValueError(f"world must be a World, got {type(world).__name__}")
+        self.world = world
+        self.env = Clock()
+        self._probes = tuple(probes)
+        self._check_columns()
+        self._tables = build_tables(world, seed)
+        self._engine = EventsEngine(self._tables, self.env, trace)
+        self._rows: list[dict[str, Any]] = []
+        self._wall = 0.0
+        self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
+        self._routers = {name: len(self._users) + number for number, name in enumerate(world.router_ids)}
+
+    def run(self, until: float, *, every: float | None = None, progress: Progress | None = None) -> Result:
+        """Go on until a simulated time, measuring from now on; parameters as in `simulate`.
+
+        Model events at `until` itself are left to a further run; the probe at `until` is taken.
+        """
+        _check_seconds("until", until, above=self.env.now)
+        start = self.env.now
+        every = (until - start) / 50 if every is None else every
+        _check_seconds("every", every, above=0.0)
+        clock = self.env
+        # Times of probes and of progress are computed, not accumulated; each puts the next onto the heap.
+        self._repeat(start, every, until, lambda: self._probe(progress))
+        if progress is not None:
+            beat = (until - start) / 200
+            self._repeat(start, beat, until, lambda: progress(clock.now, self._rows[-1] if self._rows else {}))
+        end = clock.at(until, (END,))
+        began = perf_counter()
+        interrupted = False
+        try:
+            clock.run(until=end)
+            self._probe(progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        self._wall += perf_counter() - began
+        return self._result(until, interrupted)
+
+    # -- what scripts can do ---------------------------------------------------------------------------------------
+
+    def set_online(self, online: bool, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Take a node up or down; where it has churn, until its next session begins."""
+        self._tables.nodes["online"][self._node(user, router)] = bool(online)
+
+    def set_loss(self, loss: float) -> None:
+        """Change the probability of loss of all messages sent from now on."""
+        if not 0 <= loss <= 1:
+            raise ValueError(f"loss must be in [0, 1], got {loss!r}; pass a fraction, not a percentage")
+        self._tables.settings["loss"] = loss
+
+    def set_delay(self, delay: Distribution | float) -> None:
+        """Change the drawn part of the delay, in seconds, of all messages sent from now on."""
+        delay = as_distribution(delay, name="delay", least=0.0)
+        self._tables.laws, self._tables.pool = compile_distributions([delay])
+
+    def set_contacts(
+        self, contacts: Iterable[Hashable], *, user: Hashable = None, router: Hashable = None
+    ) -> None:
+        """Give a user another list of routers, or a router another list of users, for its later broadcasts."""
+        node = self._node(user, router)
+        others, role = (self._users, "user") if node >= len(self._users) else (self._routers, "router")
+        chosen = list(contacts)
+        for name in chosen:
+            if name not in others:
+                raise ValueError(f"contacts names {name!r}, which is not a {role}")
+        self._tables.set_contacts(node, np.array([others[name] for name in chosen], dtype=np.int64))
+
+    def view(self) -> View:
+        """What a probe would see now."""
+        return View(self.world, self.env.now, self._tables)
+
+    # --------------------------------------------------------------------------------------------------------------
+
+    def _node(self, user: Hashable, router: Hashable) -> int:
+        if (user is None) == (router is None):
+            raise ValueError(f"name one node, as user=... or router=..., got user={user!r} and router={router!r}")
+        role, name, nodes = ("user", user, self._users) if router is None else ("router", router, self._routers)
+        if name not in nodes:
+            raise ValueError(f"{role}={name!r} is not a {role} of this world")
+        return nodes[name]
+
+    def _repeat(self, start: float, gap: float, until: float, call: Callable[[], None]) -> None:
+        """Call at start, start + gap, start + 2 gap, ... before `until`, ahead of everything else at those times."""
+
+        def again(number: int) -> None:
+            time = start + number * gap
+            if time < until:
+                self.env.at(time, (PROBE,), lambda _: (call(), again(number + 1)))
+
+        again(0)
+
+    def _probe(self, progress: Progress | None) -> None:
+        tables, in_flight = self._tables, self._engine.in_flight
+        balance(tables.accounts, in_flight)
+        view = self.view()
+        row: dict[str, Any] = {"time": self.env.now}
+        for probe in self._probes:
+            measured = probe(view)
+            row |= {column: measured[column] for column in probe.columns}
+        row["user_updates"], row["item_updates"] = tables.updates.tolist()
+        row["users_online"] = int(view.users_online.sum())
+        row["routers_online"] = int(view.routers_online.sum())
+        row |= totals(tables.accounts, in_flight)
+        self._rows.append(row)
+        if progress is not None:
+            progress(self.env.now, row)
+
+    def _result(self, until: float, interrupted: bool) -> Result:
+        tables, n_users = self._tables, self._tables.n_users
+        return Result(
+            world=self.world,
+            seed=int(tables.settings["seed"][0]),
+            until=float(until),
+            time=float(self.env.now),
+            probes=pd.DataFrame(self._rows),
+            accounts=accounts_frame(tables.accounts, self._engine.in_flight),
+            user_profiles=tables.values[:n_users].copy(),
+            item_profiles=tables.values[n_users:].copy(),
+            user_updates=tables.profiles["updates"][:n_users].copy(),
+            item_updates=tables.profiles["updates"][n_users:].copy(),
+            wall_seconds=self._wall,
+            interrupted=interrupted,
+            versions=package_versions(),
+        )
+
+    def _check_columns(self) -> None:
+        seen: set[str] = set()
+        for probe in self._probes:
+            columns = getattr(probe, "columns", None)
+            if not callable(probe) or not isinstance(columns, tuple):
+                raise ValueError(f"probes must hold probes such as rmse(test), got {probe!r}")
+            for column in columns:
+                if column in seen:
+                    raise ValueError(f"two probes measure a column {column!r}; give one another name=...")
+                seen.add(column)
+
+
+def _check_seconds(name: str, value: Any, *, above: float) -> None:
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not above < value < math.inf:
+        raise ValueError(f"{name} must be a finite number of seconds > {above:g}, got {value!r}")

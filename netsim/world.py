@@ -1,0 +1,216 @@
+"""The world: a frozen description of everything a run depends on beside its seed."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+
+from algorithms.distributions import Constant, Distribution, as_distribution, describe_distribution
+from algorithms.learning import Learning
+from algorithms.ratings import Ratings
+from netsim.churn import OnOff
+from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
+from netsim.placement import GivenPlacement, Placement, RandomPlacement
+from netsim.timers import Periodic, Poisson, Timer, as_timer
+from netsim.topology import Underlay
+
+__all__ = ["World"]
+
+ONE_PLACE = Underlay.from_graph(nx.empty_graph(1))
+
+
+@dataclass(frozen=True, repr=False)
+class World:
+    """Users and routers on a network, and how they behave. Data: it can be compared, described and varied.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        The ratings that the users hold; what the network learns from.
+    topology : networkx graph or Underlay
+        The underlay; edges carry `latency` in seconds. Default: everyone at one place, without path latency.
+    routers : int or sequence of ids, optional
+        How many routers there are (with ids 0, 1, ...), or their ids. Default: one for each item, with the item's id.
+    hosting : mapping of item id to router id, optional
+        Which router hosts each item. Default: its own router, or one drawn by `routers`.
+    placement : RandomPlacement or GivenPlacement
+        Where nodes sit on the underlay.
+    user_contacts : RatedRouters, RandomRouters or GivenContacts
+        The routers in each user's contact list.
+    router_contacts : Raters or GivenContacts
+        The users in each router's contact list.
+    user_broadcast, router_broadcast : float, Periodic or Poisson
+        When nodes broadcast; a number is a period in seconds, with a random phase.
+    user_fan_out, router_fan_out : int, optional
+        To how many contacts, drawn anew at each broadcast, a profile is sent. Default: to all.
+    delay : float or Distribution
+        The part of the one-way delay, in seconds, that is drawn for each message (jitter).
+    access : float or Distribution
+        Access delay of a node in seconds, drawn once for each node; sender's and receiver's are both added.
+    minimum_delay : float
+        No message takes less, in seconds.
+    loss : float
+        Probability that a message is dropped on its way.
+    discard_stale : bool
+        Whether a receiver discards a message whose stamp is not newer than the last one taken from that emitter.
+    rating_exchange : {"request", "attach"}
+        Whether routers ask for ratings that they do not know, or users attach them to their broadcasts.
+    request_timeout : float
+        Seconds after which a router may ask again.
+    user_churn, router_churn : OnOff, optional
+        How nodes come and go. Default: they stay online.
+    learning : Learning
+        Rank, regularization, learning rate, initial profiles.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or names something that is not there; the message names it.
+    """
+
+    ratings: Ratings
+    topology: Underlay | nx.Graph = ONE_PLACE
+    _: KW_ONLY
+    routers: int | tuple[Hashable, ...] | None = None
+    hosting: tuple[tuple[Hashable, Hashable], ...] | Mapping[Hashable, Hashable] | None = None
+    placement: Placement = RandomPlacement()
+    user_contacts: UserContacts = RatedRouters()
+    router_contacts: RouterContacts = Raters()
+    user_broadcast: Timer | float = Periodic(10.0)
+    router_broadcast: Timer | float = Periodic(10.0)
+    user_fan_out: int | None = None
+    router_fan_out: int | None = None
+    delay: Distribution | float = Constant(0.0)
+    access: Distribution | float = Constant(0.0)
+    minimum_delay: float = 1e-3
+    loss: float = 0.0
+    discard_stale: bool = True
+    rating_exchange: Literal["request", "attach"] = "request"
+    request_timeout: float = 60.0
+    user_churn: OnOff | None = None
+    router_churn: OnOff | None = None
+    learning: Learning = Learning()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.ratings, Ratings):
+            raise ValueError(
+                f"ratings must be a Ratings, got {type(self.ratings).__name__}; make one with Ratings.from_arrays"
+            )
+        if isinstance(self.topology, nx.Graph):
+            self._set("topology", Underlay.from_graph(self.topology))
+        self._check_type("topology", Underlay)
+        self._check_routers()
+        self._check_type("placement", RandomPlacement, GivenPlacement)
+        self._check_type("user_contacts", RatedRouters, RandomRouters, GivenContacts)
+        self._check_type("router_contacts", Raters, GivenContacts)
+        for name in ("user_broadcast", "router_broadcast"):
+            self._set(name, as_timer(getattr(self, name), name=name))
+        for name in ("user_fan_out", "router_fan_out"):
+            value = getattr(self, name)
+            if value is not None and (not _is_integer(value) or value < 1):
+                raise ValueError(f"{name} must be an integer >= 1, or None for all contacts, got {value!r}")
+        for name in ("delay", "access"):
+            self._set(name, as_distribution(getattr(self, name), name=name, least=0.0))
+        self._check_number("minimum_delay", "a number of seconds >= 0", lambda value: 0 <= value < math.inf)
+        self._check_number("request_timeout", "a number of seconds > 0", lambda value: value > 0)
+        self._check_number("loss", "in [0, 1]", lambda value: 0 <= value <= 1, "; pass a fraction, not a percentage")
+        self._check_type("discard_stale", bool)
+        if self.rating_exchange not in ("request", "attach"):
+            raise ValueError(f"rating_exchange must be 'request' or 'attach', got {self.rating_exchange!r}")
+        self._check_type("user_churn", OnOff, type(None))
+        self._check_type("router_churn", OnOff, type(None))
+        self._check_type("learning", Learning)
+
+    def replace(self, **changes: Any) -> "World":
+        """Another world that differs in the given arguments, checked like the first."""
+        return replace(self, **changes)
+
+    @property
+    def router_ids(self) -> tuple[Hashable, ...]:
+        """Original ids of the routers, in index order."""
+        if self.routers is None:
+            return self.ratings.item_ids
+        if isinstance(self.routers, tuple):
+            return self.routers
+        return tuple(range(self.routers))
+
+    def describe(self) -> dict[str, Any]:
+        """Plain description, for a JSON file: every argument, with ratings and topology by name and digest."""
+        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.init}
+        ratings, topology = self.ratings, self.topology
+        plain["ratings"] = {
+            "n_users": ratings.n_users,
+            "n_items": ratings.n_items,
+            "n_ratings": len(ratings),
+            "sha256": ratings.digest,
+        }
+        assert isinstance(topology, Underlay)
+        plain["topology"] = {
+            "description": topology.description,
+            "n_places": topology.n_places,
+            "n_links": topology.n_links,
+            "sha256": topology.digest,
+        }
+        return plain
+
+    def __repr__(self) -> str:
+        return (
+            f"World({self.ratings.n_users} users, {len(self.router_ids)} routers, {len(self.ratings)} ratings, "
+            f"{self.topology!r}, delay={self.delay!r}, loss={self.loss:g})"
+        )
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_type(self, name: str, *types: type) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, types):
+            names = " or ".join("None" if t is type(None) else t.__name__ for t in types)
+            raise ValueError(f"{name} must be {names}, got {value!r}")
+
+    def _check_number(self, name: str, wanted: str, valid: Any, mend: str = "") -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not valid(value):
+            raise ValueError(f"{name} must be {wanted}, got {value!r}{mend}")
+        self._set(name, float(value))
+
+    def _check_routers(self) -> None:
+        if _is_integer(self.routers):
+            self._set("routers", int(self.routers))  # type: ignore[arg-type]
+            if self.routers < 1:  # type: ignore[operator]
+                raise ValueError(f"routers must be a number >= 1 or a sequence of ids, got {self.routers!r}")
+        elif isinstance(self.routers, Sequence) and not isinstance(self.routers, str):
+            self._set("routers", tuple(self.routers))
+            if len(set(self.routers)) != len(self.routers) or not self.routers:  # type: ignore[arg-type]
+                raise ValueError("routers must be a non-empty sequence of distinct ids; an id stands there twice")
+        elif self.routers is not None:
+            raise ValueError(f"routers must be a number >= 1 or a sequence of ids, got {self.routers!r}")
+        if self.hosting is None:
+            return
+        given = dict(self.hosting)
+        self._set("hosting", tuple(given.items()))
+        known = set(self.router_ids)
+        for item in self.ratings.item_ids:
+            if item not in given:
+                raise ValueError(f"hosting must name a router for each item, got none for item {item!r}")
+            if given[item] not in known:
+                raise ValueError(f"hosting gives item {item!r} to {given[item]!r}, which is not a router")
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Distribution):
+        return describe_distribution(value)
+    if is_dataclass(value) and not isinstance(value, type | Ratings | Underlay):
+        return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and math.isinf(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str | type(None)) else repr(value)
