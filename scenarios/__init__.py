@@ -1,1 +1,1 @@
-"""Package."""
+"""Studies that a person runs, each as `python -m scenarios.NAME --help`."""

@@ -1,1 +1,5 @@
-"""Figures of runs."""
+"""Figures of runs. Each function takes `ax=None`, draws on it and returns it."""
+
+from netsim.plots.convergence import convergence
+
+__all__ = ["convergence"]

@@ -1,0 +1,46 @@
+# `make demo` and `make test` set everything up by themselves; PYTHON names the interpreter that makes the environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test verify lint format bench figures clean
+
+help: ## show this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Python >= 3.11 is needed, found " + sys.version.split()[0] + "; pass PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@touch $@
+
+demo: $(VENV)/installed ## a network of 200 users and 200 routers learns; under a minute, no data needed
+	$(BIN)/python -m scenarios.quickstart --out out/quickstart
+
+test: $(VENV)/installed ## the tests
+	$(BIN)/python -m pytest -n $(JOBS)
+
+verify: $(VENV)/installed ## the slow statistical checks
+	$(BIN)/python -m pytest -n $(JOBS) -m statistical
+
+lint: $(VENV)/installed ## style, types and the layer rule
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed ## put the code into house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed ## speed ratios of this machine
+	$(BIN)/python benchmarks/events.py
+
+figures: $(VENV)/installed ## the figure of the README; MOVIELENS_100K names the folder of the data
+	$(BIN)/python -m scenarios.movielens --folds 1 --seed 1 --out out/movielens
+	cp out/movielens/convergence.png docs/figures/movielens-fold1.png
+
+clean: ## remove what the targets above made
+	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

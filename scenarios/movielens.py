@@ -1,0 +1,86 @@
+"""MovieLens 100K learned by the plain algorithm of the first seed paper, over a network with delays and loss.
+
+Users and routers (one for each movie) sit on a Barabasi-Albert underlay; messages take the path's latency and a
+lognormal delay, and some are lost; stale ones are discarded by their stamps. The errors are those of the last
+profiles, on the official test folds. The learning defaults were chosen inside the training part of fold 1: see
+`python -m scenarios.movielens_tuning --help`.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from algorithms.datasets import movielens_100k
+from algorithms.learning import Learning, Schedule
+from netsim import LogNormal, World, barabasi_albert, mae, rmse
+from scenarios import study
+
+__all__ = ["DEFAULTS", "main"]
+
+DEFAULTS = Learning(rank=20, lam=0.12, rate=0.05, schedule=Schedule("exponential", 10))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = study.parser("movielens", __doc__, until=400.0, out="out/movielens")
+    add_data(parser)
+    parser.add_argument("--folds", type=folds, default=[1], metavar="K,...", help="official folds, such as 1 or 1,2,5 or 1-5")
+    network = parser.add_argument_group("network")
+    network.add_argument("--places", type=study.integer, default=400, metavar="P", help="places of the underlay")
+    network.add_argument("--period", type=study.positive, default=10.0, metavar="SECONDS", help="between two broadcasts of a node")
+    network.add_argument("--delay-median", type=study.positive, default=0.07, metavar="SECONDS", help="median of the drawn delay")
+    network.add_argument("--delay-sigma", type=float, default=0.8, metavar="S", help="its spread: deviation of the logarithm")
+    network.add_argument("--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network")
+    study.add_learning(parser, DEFAULTS)
+    return study.main(parser, run, argv)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that says where MovieLens 100K is."""
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=argparse.SUPPRESS,
+        metavar="PATH",
+        help="folder of MovieLens 100K, with u.data in it (default: environment variable MOVIELENS_100K)",
+    )
+
+
+def folds(text: str) -> list[int]:
+    """Argument type: official folds, as a list of numbers and ranges within 1 to 5."""
+    chosen: list[int] = []
+    try:
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            chosen.extend(range(int(first), int(last or first) + 1))
+    except ValueError:
+        chosen = []
+    if not chosen or not set(chosen) <= set(range(1, 6)) or len(set(chosen)) != len(chosen):
+        raise argparse.ArgumentTypeError(f"expected distinct folds within 1 to 5, such as 1 or 1,2,5 or 1-5, got {text!r}")
+    return chosen
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the scenario with parsed arguments; returns the exit status."""
+    ratings = movielens_100k(getattr(args, "data", None))
+    this = study.Study("movielens", args)
+    for fold in args.folds:
+        train, test = ratings.split(fold=fold)
+        world = World(
+            train,
+            barabasi_albert(args.places, 3, seed=args.seed),
+            user_broadcast=args.period,
+            router_broadcast=args.period,
+            delay=LogNormal(median=args.delay_median, sigma=args.delay_sigma),
+            loss=args.loss,
+            learning=study.learning(args),
+        )
+        result = this.run(f"fold {fold}", world, [rmse(test), mae(test), rmse(train, name="train_rmse")])
+        if result.interrupted:
+            break
+    return this.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,357 @@
+"""The base that all scenarios share: common arguments, the run with its progress bar, and what is written."""
+
+import argparse
+import json
+import logging
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from tqdm import tqdm
+
+from algorithms.learning import Learning, Schedule
+from netsim import Probe, Result, World, plots, simulate
+
+__all__ = ["Study", "add_learning", "figures", "integer", "learning", "main", "make_folder", "parser", "positive", "share", "write_text"]
+
+
+def parser(name: str, description: str, *, until: float, out: str) -> argparse.ArgumentParser:
+    """Parser with the arguments that every scenario takes.
+
+    Parameters
+    ----------
+    name : str
+        The scenario's module name.
+    description : str
+        What the scenario shows.
+    until : float
+        Default length in simulated seconds.
+    out : str
+        Default folder for what is written.
+    """
+    made = argparse.ArgumentParser(
+        prog=f"python -m scenarios.{name}",
+        description=description,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    made.add_argument("--seed", type=integer, default=1, metavar="N", help="seed of all chance; same seed, same bits")
+    made.add_argument("--until", type=positive, default=until, metavar="SECONDS", help="simulated time")
+    made.add_argument(
+        "--every",
+        type=positive,
+        default=argparse.SUPPRESS,
+        metavar="SECONDS",
+        help="simulated time between two measurements (default: a fiftieth of --until)",
+    )
+    made.add_argument(
+        "--out", type=Path, default=Path(out), metavar="DIR", help="folder for results; earlier ones there are replaced"
+    )
+    return made
+
+
+def add_learning(to: argparse.ArgumentParser, defaults: Learning) -> None:
+    """Add the arguments of `Learning`; `learning(args)` reads them back."""
+    group = to.add_argument_group("learning")
+    group.add_argument("--rank", type=integer, default=defaults.rank, metavar="R", help="length of a profile")
+    group.add_argument("--lam", type=float, default=defaults.lam, metavar="L", help="weight lambda of the regularization")
+    group.add_argument(
+        "--regularization",
+        choices=["per_message", "uniform"],
+        default=defaults.regularization,
+        help="lambda at each message (equations 3 and 4), or divided by a node's known ratings (objective 1)",
+    )
+    group.add_argument("--rate", type=positive, default=defaults.rate.parameters()[0], help="initial learning rate")  # type: ignore[union-attr]
+    group.add_argument(
+        "--schedule",
+        choices=["constant", "inverse", "exponential"],
+        default=defaults.schedule.form,
+        help="how the learning rate falls: not, as 1 / (1 + age / half-life), or as 2 ** (-age / half-life)",
+    )
+    group.add_argument(
+        "--half-life",
+        type=positive,
+        default=defaults.schedule.half_life,
+        metavar="PASSES",
+        help="passes over a node's own ratings after which its learning rate is halved",
+    )
+
+
+def learning(args: argparse.Namespace) -> Learning:
+    """Learning as the arguments say."""
+    schedule = Schedule() if args.schedule == "constant" else Schedule(args.schedule, args.half_life)
+    return Learning(rank=args.rank, lam=args.lam, regularization=args.regularization, rate=args.rate, schedule=schedule)
+
+
+def integer(text: str) -> int:
+    """Argument type: an integer >= 0."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"expected an integer >= 0, got {text!r}")
+    return value
+
+
+def positive(text: str) -> float:
+    """Argument type: a number > 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"expected a number > 0, got {text!r}")
+    return value
+
+
+def share(text: str) -> float:
+    """Argument type: a number in [0, 1]."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number in [0, 1], got {text!r}")
+    return value
+
+
+@dataclass
+class Study:
+    """Runs worlds, shows how far they are, and writes what they measured.
+
+    Parameters
+    ----------
+    name : str
+        The scenario's module name.
+    args : argparse.Namespace
+        Arguments as `parser` gives them.
+    """
+
+    name: str
+    args: argparse.Namespace
+    results: dict[str, Result] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        make_folder(self.args.out)
+
+    def run(self, label: str, world: World, probes: Sequence[Probe]) -> Result:
+        """Run a world with the study's seed and length, and keep its result under a label."""
+        with closing(_ProgressBar(label, self.args.until)) as progress:
+            result = simulate(
+                world,
+                until=self.args.until,
+                every=getattr(self.args, "every", None),
+                seed=self.args.seed,
+                probes=probes,
+                progress=progress,
+            )
+        self.results[label] = result
+        return result
+
+    def finish(self) -> int:
+        """Print the table of figures and write everything to the folder; returns the exit status."""
+        runs = {label: figures(result) for label, result in self.results.items()}
+        names = list(dict.fromkeys(name for run in runs.values() for name in run))
+        summary: dict[str, Any] = {}
+        for name in names:
+            values = [run[name] for run in runs.values() if name in run]
+            summary[name] = values[0] if len(values) == 1 else _together(name, values)
+        if len(runs) > 1:
+            summary["runs"] = runs
+        out: Path = self.args.out
+        write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+        write_text(out / "probes.csv", self._probe_table().to_csv(index=False))
+        write_text(out / "configuration.json", json.dumps(self._configuration(), indent=2) + "\n")
+        self._draw(out / "convergence.png")
+
+        print(_table(runs, summary))  # noqa: T201
+        print(f"\nWritten to {out}: summary.json, probes.csv, configuration.json, convergence.png")  # noqa: T201
+        stopped = [result for result in self.results.values() if result.interrupted]
+        if stopped:
+            print(  # noqa: T201
+                f"Interrupted at {stopped[0].time:.1f} of {stopped[0].until:g} simulated seconds; "
+                "what was measured until then is kept."
+            )
+        return 130 if stopped else 0
+
+    def _probe_table(self) -> pd.DataFrame:
+        tables = [result.probes.assign(run=label) for label, result in self.results.items()]
+        table = pd.concat(tables, ignore_index=True)
+        return table[["run", *table.columns.drop("run")]]
+
+    def _configuration(self) -> dict[str, Any]:
+        first = next(iter(self.results.values()))
+        return {
+            "scenario": self.name,
+            "command": shlex.join(["python", "-m", f"scenarios.{self.name}", *getattr(self.args, "given", [])]),
+            "arguments": {name: _jsonable(value) for name, value in vars(self.args).items() if name != "given"},
+            "seed": first.seed,
+            "versions": first.versions,
+            "worlds": {label: result.world.describe() for label, result in self.results.items()},
+        }
+
+    def _draw(self, path: Path) -> None:
+        drawable = {label: result for label, result in self.results.items() if len(result.probes) > 1}
+        if not drawable:
+            return
+        ax = plots.convergence(next(iter(drawable.values())) if len(drawable) == 1 else drawable, log=True)
+        ax.set_title(f"{self.name}, seed {self.args.seed}", loc="left", fontsize="medium")
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as temporary:
+            ax.figure.savefig(temporary, dpi=150)
+        _replace(Path(temporary.name), path)
+
+
+def figures(result: Result) -> dict[str, float | int | bool]:
+    """The figures of a run that its table and `summary.json` show, by name."""
+    final = result.final
+    measured = list(result.probes.columns)
+    own = measured[1 : measured.index("user_updates")] if measured else []
+    run: dict[str, float | int | bool] = {name: float(final[name]) for name in own}
+    run["simulated_seconds"] = float(final.get("time", 0.0))
+    for figure, column in _COUNTED.items():
+        run[figure] = int(final.get(column, 0))
+    run["profile_updates"] = int(final.get("user_updates", 0) + final.get("item_updates", 0))
+    run["wall_seconds"] = round(result.wall_seconds, 2)
+    run["messages_per_second"] = round(run["messages_sent"] / result.wall_seconds)
+    run["interrupted"] = result.interrupted
+    return run
+
+
+_COUNTED = {
+    "messages_sent": "sent",
+    "messages_delivered": "delivered",
+    "messages_lost": "lost_link",
+    "messages_stale": "stale",
+    "messages_unreachable": "unreachable",
+    "bytes_sent": "bytes_sent",
+}
+_SUMMED = (*_COUNTED, "profile_updates", "wall_seconds")
+
+
+def _together(name: str, values: list[Any]) -> Any:
+    """One figure for several runs: counts are summed, errors and times averaged."""
+    if name == "interrupted":
+        return any(values)
+    if name in _SUMMED:
+        return sum(values)
+    return sum(values) / len(values)
+
+
+def main(
+    made: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int], argv: Sequence[str] | None = None
+) -> int:
+    """Run a scenario from the command line; returns the exit status.
+
+    A person's mistake (bad value, missing file) ends with one line on standard error and status 2; a defect of ours
+    shows its traceback.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    given = list(sys.argv[1:] if argv is None else argv)
+    args = made.parse_args(given)
+    args.given = given
+    mpl.use("Agg")
+    try:
+        return run(args)
+    except (ValueError, OSError) as error:
+        print(f"{made.prog}: error: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except KeyboardInterrupt:
+        print("Interrupted before anything was measured; nothing was written.", file=sys.stderr)  # noqa: T201
+        return 130
+
+
+class _ProgressBar:
+    """Progress of one run: simulated time, messages per second of wall time, the first error measured."""
+
+    def __init__(self, label: str, until: float) -> None:
+        self._bar = tqdm(
+            total=until,
+            desc=label,
+            unit="s",
+            disable=None,
+            leave=False,
+            bar_format="{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} simulated s [{elapsed}<{remaining}{postfix}]",
+        )
+        self._began = perf_counter()
+
+    def __call__(self, time: float, row: dict[str, Any]) -> None:
+        self._bar.update(time - self._bar.n)
+        if row:
+            error = next(((name, value) for name, value in row.items() if name.endswith(("rmse", "mae"))), None)
+            rate = row["sent"] / max(perf_counter() - self._began, 1e-9)
+            shown = f"{rate:,.0f} messages/s"
+            self._bar.set_postfix_str(shown + (f", {error[0]} {error[1]:.4f}" if error else ""), refresh=False)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _table(runs: dict[str, dict[str, Any]], summary: dict[str, Any]) -> str:
+    """The short table at the end of a study."""
+    columns = dict(runs)
+    if len(runs) > 1:
+        columns["together"] = {name: value for name, value in summary.items() if name != "runs"}
+    names = [name for name in summary if name not in ("runs", "interrupted")]
+    cells = [["", *columns]] + [[name, *(_cell(column.get(name)) for column in columns.values())] for name in names]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+        for row in cells
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, float) and value == float("inf"):
+        return "inf"
+    return value if isinstance(value, int | float | str | bool | list | type(None)) else str(value)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder for results before anything is run.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be made or written.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"--out {out}: cannot be made a folder ({error.strerror}); name one that can be written") from error
+    if not os.access(out, os.W_OK):
+        raise ValueError(f"--out {out}: cannot be written; name a folder of yours")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=path.suffix, delete=False, encoding="utf-8") as temporary:
+        temporary.write(text)
+    _replace(Path(temporary.name), path)
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Give a finished temporary file its name, with the permissions that a new file would have."""
+    mask = os.umask(0)
+    os.umask(mask)
+    temporary.chmod(0o666 & ~mask)
+    temporary.replace(path)
+
+

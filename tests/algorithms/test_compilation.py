@@ -1,0 +1,103 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+from algorithms import compilation
+from algorithms.compilation import kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+digest = compilation._digest.__wrapped__  # without its memory of sources already read
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package on disk, imported: a module and a subpackage."""
+    folder = tmp_path / "tmp_kernels"
+    (folder / "inner").mkdir(parents=True)
+    for name in ("__init__.py", "a.py", "inner/__init__.py", "inner/b.py"):
+        (folder / name).write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tmp_kernels", raising=False)
+    __import__("tmp_kernels")
+    yield folder
+    del sys.modules["tmp_kernels"]
+
+
+@pytest.mark.parametrize("name", ["a.py", "inner/b.py"])
+def test_the_digest_changes_with_a_source(package, name):
+    before = digest("tmp_kernels")
+    assert digest("tmp_kernels") == before
+    (package / name).write_text("x = 2\n")
+    assert digest("tmp_kernels") != before
+    (package / name).write_text("x = 1\n")
+    assert digest("tmp_kernels") == before
+
+
+def test_the_digest_changes_with_the_names_of_the_sources(package):
+    before = digest("tmp_kernels")
+    (package / "a.py").rename(package / "c.py")
+    assert digest("tmp_kernels") != before
+
+
+def test_the_digest_changes_with_the_sources_of_algorithms(package, monkeypatch):
+    algorithms = sys.modules["algorithms"]
+    before = digest("tmp_kernels")
+    monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(package / "inner")])
+    assert digest("tmp_kernels") != before
+
+
+def test_other_files_do_not_count(package):
+    before = digest("tmp_kernels")
+    (package / "notes.txt").write_text("nothing")
+    assert digest("tmp_kernels") == before
+
+
+def test_the_setting_of_numba_is_restored(monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "before")
+
+    @kernel
+    def double(x):
+        return 2 * x
+
+    assert numba.config.CACHE_DIR == "before"
+    assert compilation._digest("algorithms") != "before"
+
+
+def test_the_setting_of_numba_is_restored_after_an_error(monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "before")
+    with pytest.raises(Exception):  # noqa: B017, PT011 -- whatever numba raises
+        kernel(abs)
+    assert numba.config.CACHE_DIR == "before"
+
+
+def test_numba_cache_dir_is_respected(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert compilation._cache_root() == tmp_path
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    assert compilation._cache_root().parts[-2:] == ("netsim-recommender", "kernels")
+
+
+def test_machine_code_is_kept_under_the_digest_and_renewed_when_a_called_kernel_changes(tmp_path):
+    folder = tmp_path / "sources" / "tmp_kernels"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    head = "from algorithms.compilation import kernel\n"
+    (folder / "outer.py").write_text(
+        head + "from tmp_kernels.called import f\n@kernel\ndef g(x):\n    return f(x)\n"
+    )
+    environment = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path / "sources")]),
+    }
+    for n, result in enumerate(("11", "12"), start=1):
+        (folder / "called.py").write_text(f"{head}@kernel\ndef f(x):\n    return x + {result}\n")
+        code = "from tmp_kernels.outer import g; print(g(0))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+        )
+        assert done.stdout.strip() == result
+        assert len(list((tmp_path / "cache").iterdir())) == n

@@ -1,0 +1,172 @@
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from algorithms import purposes
+from algorithms.chance import draw, uniform
+from algorithms.distributions import (
+    Constant,
+    Distribution,
+    Empirical,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Normal,
+    Uniform,
+    as_distribution,
+    compile_distributions,
+    describe_distribution,
+    sample,
+    sample_each,
+)
+
+WORDS = st.integers(0, 2**64 - 1)
+ENDS = [0, 2**64 - 1]
+EVERY = [
+    Constant(2.5),
+    Uniform(-1, 3),
+    Normal(1, 2),
+    LogNormal(0.07, 0.8),
+    Exponential(5),
+    Gamma(0.5, 2),
+    Empirical([4, 1, 1]),
+]
+
+
+def number(distribution, word):
+    rows, pool = compile_distributions([distribution])
+    return sample(rows, pool, 0, np.uint64(word))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Constant(math.nan), "Constant: value must be a finite number, got nan"),
+        (lambda: Constant("many"), "Constant: value must be a finite number, got 'many'"),
+        (lambda: Uniform(math.inf, 1), "Uniform: low must be a finite number, got inf"),
+        (lambda: Uniform(2, 1), "Uniform: high must be a finite number >= 2, got 1"),
+        (lambda: Normal(None, 1), "Normal: mean must be a finite number, got None"),
+        (lambda: Normal(0, -1), "Normal: standard_deviation must be a finite number >= 0, got -1"),
+        (lambda: LogNormal(0, 1), "LogNormal: median must be a finite number > 0, got 0"),
+        (lambda: LogNormal(1, -0.5), "LogNormal: sigma must be a finite number >= 0, got -0.5"),
+        (lambda: Exponential(0), "Exponential: mean must be a finite number > 0, got 0"),
+        (lambda: Exponential(-2), "Exponential: mean must be a finite number > 0, got -2"),
+        (lambda: Gamma(0, 1), "Gamma: shape must be a finite number > 0, got 0"),
+        (lambda: Gamma(1, math.inf), "Gamma: scale must be a finite number > 0, got inf"),
+        (lambda: Empirical([]), "Empirical: sample must be a flat, non-empty list of numbers, got shape (0,)"),
+        (lambda: Empirical([[1, 2], [3, 4]]), "Empirical: sample must be a flat, non-empty list of numbers"),
+        (lambda: Empirical([1, math.nan]), "Empirical: sample must be finite, got NaN or infinity"),
+    ],
+)
+def test_errors_name_class_field_and_value(make, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("distribution", "lowest"),
+    [
+        (Constant(-2), -2),
+        (Uniform(-1, 3), -1),
+        (Normal(1, 2), -math.inf),
+        (Normal(1, 0), 1),
+        (LogNormal(1, 1), 0),
+        (Exponential(1), 0),
+        (Gamma(1, 1), 0),
+        (Empirical([3, -4, 5]), -4),
+    ],
+)
+def test_lowest_is_the_lower_end_of_the_support(distribution, lowest):
+    assert distribution.lowest() == lowest
+    assert all(number(distribution, word) >= lowest for word in [*ENDS, 1 << 40, 1 << 63])
+
+
+def test_distributions_are_data():
+    assert Uniform(0, 1) == Uniform(0.0, 1.0) != Uniform(0, 2)
+    assert Empirical([2, 1]) == Empirical(np.array([1.0, 2.0]))
+    assert len({LogNormal(1, 1), LogNormal(1, 1), Gamma(1, 1)}) == 2
+    with pytest.raises(AttributeError):
+        Uniform(0, 1).low = 2
+    assert describe_distribution(Uniform(0, 2)) == {"distribution": "Uniform", "low": 0.0, "high": 2.0}
+    assert describe_distribution(Empirical([2, 1])) == {"distribution": "Empirical", "sample": [1.0, 2.0]}
+
+
+def test_a_number_is_taken_as_constant():
+    assert as_distribution(2, name="delay") == as_distribution(np.float32(2), name="delay") == Constant(2)
+    assert as_distribution(Uniform(0, 1), name="delay", least=0) == Uniform(0, 1)
+
+
+@pytest.mark.parametrize("value", ["2", None, True, math.nan, math.inf, [1]])
+def test_what_is_no_distribution_is_refused(value):
+    with pytest.raises(ValueError, match=f"delay must be .*got {re.escape(repr(value))}"):
+        as_distribution(value, name="delay")
+
+
+@pytest.mark.parametrize("value", [-1, Uniform(-0.5, 2), Normal(5, 1), Empirical([1, -3])])
+def test_values_below_the_least_are_refused(value):
+    with pytest.raises(ValueError, match="delay must not give values below 0, got"):
+        as_distribution(value, name="delay", least=0)
+
+
+def test_the_base_class_cannot_be_sampled():
+    with pytest.raises(TypeError, match="abstract"):
+        Distribution().parameters()
+
+
+@given(WORDS)
+def test_inversion_agrees_with_scipy(word):
+    p = uniform(np.uint64(word))
+    assert number(Constant(2.5), word) == 2.5
+    assert number(Uniform(-1, 3), word) == pytest.approx(-1 + 4 * p)
+    assert number(Normal(1, 2), word) == pytest.approx(stats.norm.ppf(p, 1, 2), rel=1e-12, abs=1e-12)
+    assert number(LogNormal(0.07, 0.8), word) == pytest.approx(stats.lognorm.ppf(p, 0.8, scale=0.07), rel=1e-12)
+    assert number(Exponential(5), word) == pytest.approx(stats.expon.isf(p, scale=5), rel=1e-12)
+
+
+@given(WORDS, WORDS)
+def test_numbers_move_together_with_the_word(one, other):
+    low, high = sorted([one, other])
+    for rising in (Uniform(-1, 3), Normal(1, 2), LogNormal(0.07, 0.8), Empirical(range(10))):
+        assert number(rising, low) <= number(rising, high)
+    assert number(Exponential(5), low) >= number(Exponential(5), high)
+
+
+@given(WORDS)
+def test_common_random_numbers_scale_with_the_parameter(word):
+    assert number(Exponential(10), word) == pytest.approx(10 * number(Exponential(1), word))
+    assert number(Gamma(0.7, 10), word) == pytest.approx(10 * number(Gamma(0.7, 1), word))
+    assert number(Exponential(2), word) > number(Exponential(1), word)
+
+
+@given(WORDS, st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+def test_empirical_gives_only_its_values(word, values):
+    assert number(Empirical(values), word) in values
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000, 4097])
+def test_empirical_reaches_both_ends_and_stays_inside(size):
+    assert [number(Empirical(range(size)), word) for word in ENDS] == [0, size - 1]
+
+
+@given(WORDS)
+def test_distributions_share_a_pool(word):
+    rows, pool = compile_distributions(EVERY + EVERY[::-1])
+    for which, distribution in enumerate(EVERY + EVERY[::-1]):
+        assert sample(rows, pool, which, np.uint64(word)) == number(distribution, word)
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.5, 1, 30])
+def test_gamma_is_finite_and_not_negative_at_the_ends(shape):
+    assert all(0 <= number(Gamma(shape, 1), word) < math.inf for word in ENDS)
+
+
+def test_sample_each_takes_draw_0_of_each_entity():
+    keys = np.array([5, 2**63, 5], dtype=np.uint64)
+    drawn = sample_each(Uniform(0, 1), np.uint64(7), purposes.LEARNING_RATE, keys)
+    words = [draw(np.uint64(7), purposes.LEARNING_RATE, key, 0) for key in keys]
+    assert drawn.tolist() == [uniform(np.uint64(word)) for word in words]

@@ -1,0 +1,263 @@
+"""Random small worlds, run lengths and scripts for property tests, the same for every engine.
+
+A rule of order shows only where things happen at equal times, so nearly every time here lies on a grid: phases,
+periods, latencies, delays, time-outs and the times of scripts are multiples of 0.25 s, which float64 adds exactly.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+from hypothesis import strategies as st
+
+from algorithms.ratings import Ratings
+from netsim import (
+    Constant,
+    Empirical,
+    Exponential,
+    Gamma,
+    GivenContacts,
+    GivenPlacement,
+    Learning,
+    LogNormal,
+    Normal,
+    OnOff,
+    Periodic,
+    Poisson,
+    RandomPlacement,
+    RandomRouters,
+    RatedRouters,
+    Raters,
+    Schedule,
+    Simulation,
+    Underlay,
+    Uniform,
+    World,
+)
+
+__all__ = ["ACTIONS", "Run", "Script", "ratings", "runs", "scripts", "topologies", "worlds"]
+
+GRID = 0.25
+SEEDS = st.integers(0, 2**64 - 1)
+ACTIONS = ("set_online", "set_loss", "set_delay", "set_contacts")
+
+
+def on_grid(first: int, last: int) -> st.SearchStrategy[float]:
+    """Multiples of 0.25 s, from `first` to `last` steps."""
+    return st.integers(first, last).map(lambda steps: steps * GRID)
+
+
+def constants() -> st.SearchStrategy[Constant]:
+    return on_grid(0, 6).map(Constant)
+
+
+def delays() -> st.SearchStrategy[Any]:
+    """Mostly constant, 0 included, so that arrivals tie and profiles meet; else one of every family."""
+    drawn = [
+        Uniform(0.0, 1.0),
+        LogNormal(0.3, 0.8),
+        Exponential(0.3),
+        Gamma(2.0, 0.2),
+        Gamma(0.5, 0.5),
+        Empirical([0.0, 0.25, 0.25, 1.5]),  # reorders, and still ties
+        Empirical([0.25, 2.0]),
+        Normal(0.25, 0.0),
+    ]
+    return st.one_of(constants(), constants(), st.sampled_from(drawn))
+
+
+@st.composite
+def ratings(draw: Any) -> Ratings:
+    """2 to 8 users and items, some of them without a rating."""
+    n_users, n_items = draw(st.integers(2, 8)), draw(st.integers(2, 8))
+    pairs = [(user, item) for user in range(n_users) for item in range(n_items)]
+    chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=24, unique=True))
+    values = draw(st.lists(st.integers(2, 10), min_size=len(chosen), max_size=len(chosen)))
+    users, items = [f"u{number}" for number in range(n_users)], list(range(n_items))
+    return Ratings.from_arrays(
+        [users[user] for user, _ in chosen],
+        [items[item] for _, item in chosen],
+        [value / 2 for value in values],
+        scale=(1, 5),
+        user_ids=users,
+        item_ids=draw(st.permutations(items)),
+    )
+
+
+@st.composite
+def topologies(draw: Any) -> Underlay:
+    """1 to 5 places: directed or not, connected or not, latencies on the grid, 0 included."""
+    graph = draw(st.sampled_from([nx.Graph, nx.DiGraph]))()
+    n = draw(st.integers(1, 5))
+    graph.add_nodes_from(range(n))
+    place = st.integers(0, n - 1)
+    for u, v, latency in draw(st.lists(st.tuples(place, place, on_grid(0, 4)), max_size=12)):
+        graph.add_edge(u, v, latency=latency)
+    return Underlay.from_graph(graph)
+
+
+def timers() -> st.SearchStrategy[Any]:
+    """Mostly periodic with a given phase: the nodes of one role tick together, often with those of the other."""
+    ties = st.builds(Periodic, on_grid(1, 6), phase=on_grid(0, 3))
+    mixed = st.builds(
+        Periodic,
+        st.sampled_from([Constant(0.5), Empirical([0.25, 0.5, 1.0]), Uniform(0.3, 1.0)]),
+        phase=st.sampled_from([None, Empirical([0.0, 0.25, 0.5]), Constant(0.0)]),
+    )
+    return st.one_of(ties, ties, mixed, st.just(Poisson(0.6)))
+
+
+def churns() -> st.SearchStrategy[OnOff | None]:
+    lengths = st.sampled_from([0.1, 0.5, 2.0, 6.0])
+    return st.none() | st.builds(OnOff, lengths, lengths)
+
+
+def learnings() -> st.SearchStrategy[Learning]:
+    return st.builds(
+        Learning,
+        rank=st.integers(1, 3),
+        lam=st.sampled_from([0.0, 0.05, 0.3]),
+        regularization=st.sampled_from(["per_message", "uniform"]),
+        rate=st.sampled_from([0.02, 0.05, Uniform(0.01, 0.1)]),
+        schedule=st.sampled_from(
+            [
+                Schedule(),
+                Schedule("inverse", 3.0),
+                Schedule("exponential", 5.0, age="updates"),
+                Schedule("inverse", 4.0, age="updates"),
+            ]
+        ),
+    )
+
+
+def subsets(names: tuple) -> st.SearchStrategy[list]:
+    return st.lists(st.sampled_from(names), max_size=4, unique=True)
+
+
+def placements(users: tuple, routers: tuple, places: tuple) -> st.SearchStrategy[Any]:
+    place = st.sampled_from(places)
+    users_at = st.fixed_dictionaries(dict.fromkeys(users, place))
+    routers_at = st.fixed_dictionaries(dict.fromkeys(routers, place))
+    return st.just(RandomPlacement()) | st.builds(GivenPlacement, users_at, routers_at)
+
+
+def user_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
+    given = st.dictionaries(st.sampled_from(users), subsets(routers)).map(GivenContacts)
+    drawn = st.builds(RandomRouters, st.integers(1, len(routers)))
+    return st.one_of(st.just(RatedRouters()), drawn, given)
+
+
+def router_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
+    given = st.dictionaries(st.sampled_from(routers), subsets(users)).map(GivenContacts)
+    return st.one_of(st.just(Raters()), st.builds(Raters, st.integers(1, 3)), given)
+
+
+@st.composite
+def worlds(draw: Any) -> World:
+    """A small world in which anything that a `World` can say may be said."""
+    known = draw(ratings())
+    underlay = draw(topologies())
+    routers = draw(st.none() | st.integers(1, 3) | st.just(("b", "a")))
+    plain = World(known, routers=routers)
+    users, router_ids = known.user_ids, plain.router_ids
+    hosting = st.none() | st.fixed_dictionaries(
+        {item: st.sampled_from(router_ids) for item in known.item_ids}
+    )
+    fan_outs = st.sampled_from([None, None, 1, 2])
+    return World(
+        known,
+        topology=underlay,
+        routers=routers,
+        hosting=draw(hosting),
+        placement=draw(placements(users, router_ids, underlay.places)),
+        user_contacts=draw(user_contacts(users, router_ids)),
+        router_contacts=draw(router_contacts(users, router_ids)),
+        user_broadcast=draw(timers()),
+        router_broadcast=draw(timers()),
+        user_fan_out=draw(fan_outs),
+        router_fan_out=draw(fan_outs),
+        delay=draw(delays()),
+        access=draw(st.sampled_from([0.0, 0.0, 0.125, Empirical([0.0, 0.25])])),
+        minimum_delay=draw(st.sampled_from([0.0, 1e-3, GRID])),
+        loss=draw(st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0])),
+        discard_stale=draw(st.booleans() | st.just(True)),
+        rating_exchange=draw(st.sampled_from(["request", "request", "attach"])),
+        request_timeout=draw(st.sampled_from([0.1, GRID, 0.5, 2.0, 60.0])),
+        user_churn=draw(churns()),
+        router_churn=draw(churns()),
+        learning=draw(learnings()),
+    )
+
+
+@dataclass(frozen=True)
+class Script:
+    """A SimPy process that acts at given times: `simulate(..., scripts=[script])`.
+
+    Attributes
+    ----------
+    steps : tuple of (time, name of a method of `Simulation`, arguments, keywords)
+        In the order of time.
+    """
+
+    steps: tuple[tuple[float, str, tuple, dict], ...]
+
+    def __call__(self, simulation: Simulation) -> Any:
+        for time, method, arguments, keywords in self.steps:
+            if time > simulation.env.now:
+                yield simulation.env.timeout(time - simulation.env.now)
+            getattr(simulation, method)(*arguments, **keywords)
+        yield simulation.env.timeout(0)
+
+
+@st.composite
+def steps(draw: Any, world: World, until: float) -> tuple:
+    """One thing that a script does, at a time that most often is one of the ticks'."""
+    users, routers = world.ratings.user_ids, world.router_ids
+    off_grid = st.floats(0, until, allow_subnormal=False)
+    time = draw(st.one_of(on_grid(0, int(until / GRID)), on_grid(0, int(until / GRID)), off_grid))
+    action = draw(st.sampled_from(ACTIONS))
+    if action == "set_loss":
+        return time, action, (draw(st.sampled_from([0.0, 0.5, 1.0])),), {}
+    if action == "set_delay":
+        return time, action, (draw(delays()),), {}
+    role = draw(st.sampled_from(["user", "router"]))
+    node = {role: draw(st.sampled_from(users if role == "user" else routers))}
+    if action == "set_online":
+        return time, action, (draw(st.booleans()),), node
+    return time, action, (draw(subsets(routers if role == "user" else users)),), node
+
+
+def scripts(world: World, until: float) -> st.SearchStrategy[list[Script]]:
+    """Up to two scripts for a world, of up to five steps each."""
+    ordered = st.lists(steps(world, until), max_size=5).map(
+        lambda found: Script(tuple(sorted(found, key=by_time)))
+    )
+    return st.lists(ordered, max_size=2)
+
+
+def by_time(step: tuple) -> float:
+    return step[0]
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that `simulate` needs: `simulate(**run.arguments)`."""
+
+    world: World
+    until: float
+    seed: int
+    every: float
+    scripts: tuple[Script, ...]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("world", "until", "seed", "every", "scripts")}
+
+
+@st.composite
+def runs(draw: Any, *, scripted: bool = True) -> Run:
+    """A world, how long it runs, when it is measured, and what is scripted."""
+    world = draw(worlds())
+    until = draw(on_grid(4, 24))
+    acts = tuple(draw(scripts(world, until))) if scripted else ()
+    return Run(world, until, draw(SEEDS), draw(st.sampled_from([GRID, 0.3, 1.0])), acts)
