@@ -4,14 +4,14 @@ There is no stream to advance, so a draw does not depend on which other draws we
 probe or an engine changes nobody else's draws; two worlds that differ in one parameter share all other chance
 (common random numbers).
 
-A draw is a 64-bit *word*, made by chaining the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable
-pseudorandom number generators", OOPSLA 2014) over seed, purpose, entity and counter. Samplers that need more than one
+A draw is a 64-bit *word*. It is made by chaining SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+number generators", OOPSLA 2014): seed, purpose, entity and counter in turn say how far to jump in the sequence that the
+word so far starts. Samplers that need more than one
 uniform expand the word with `further`.
 """
 
 import hashlib
 import math
-import numbers
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -44,16 +44,19 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @kernel
-def combine(state, value):  # type: ignore[no-untyped-def]
-    """Fold `value` into `state`; both and the result are uint64, and each bit of the result depends on all of them."""
-    x = (np.uint64(state) ^ np.uint64(value)) + _GOLDEN
+def combine(state, value):
+    """Output number `value` of the SplitMix64 sequence that starts at `state`; all three are uint64.
+
+    The order counts: `combine(a, b)` and `combine(b, a)` are unrelated.
+    """
+    x = np.uint64(state) + (np.uint64(value) + np.uint64(1)) * _GOLDEN
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND
     return x ^ (x >> np.uint64(31))
 
 
 @kernel
-def draw(seed, purpose, entity, counter):  # type: ignore[no-untyped-def]
+def draw(seed, purpose, entity, counter):
     """Word of the draw number `counter` of an entity for a purpose.
 
     Parameters
@@ -75,19 +78,19 @@ def draw(seed, purpose, entity, counter):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def further(word, number):  # type: ignore[no-untyped-def]
-    """The further word number `number` (from 1) of a draw that needs more than one."""
-    return combine(word, np.uint64(number) * _GOLDEN)
+def further(word, number):
+    """Further word number `number` (from 1) of a draw that needs more than one."""
+    return combine(word, number)
 
 
 @kernel
-def uniform(word):  # type: ignore[no-untyped-def]
+def uniform(word):
     """Uniform number in the open interval (0, 1), on a grid of 2**52 points that misses both ends."""
     return (np.float64(np.uint64(word) >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
 @kernel
-def standard_normal(word):  # type: ignore[no-untyped-def]
+def standard_normal(word):
     """Standard normal number by inversion, so that it grows with the uniform number of the same word.
 
     Rational approximations of Wichura, algorithm AS 241 (PPND16), Applied Statistics 37 (1988); relative error about
@@ -169,8 +172,10 @@ def seed_word(seed: Any) -> np.uint64:
         If `seed` is None or a negative integer.
     """
     if seed is None:
-        raise ValueError("seed must be given, got None; pass an integer such as seed=1, so that the run can be repeated")
-    if isinstance(seed, numbers.Integral) and not isinstance(seed, bool):
+        raise ValueError(
+            "seed must be given, got None; pass an integer such as seed=1, so that the run can be repeated"
+        )
+    if isinstance(seed, int | np.integer):
         if int(seed) < 0:
             raise ValueError(f"seed must be an integer >= 0, got {seed}; pass for example seed=1")
         if int(seed) < 2**64:
@@ -181,7 +186,8 @@ def seed_word(seed: Any) -> np.uint64:
 def stable_hash(name: Hashable) -> np.uint64:
     """64-bit hash of an original id, the same in every process and on every machine.
 
-    NumPy and Python numbers of equal value hash alike; an integer and its text do not.
+    NumPy and Python numbers of equal value hash alike; an integer and its text do not. Integers, text, tuples and
+    frozensets of them are safe; everything else is taken by its `repr`.
 
     Raises
     ------
@@ -200,6 +206,8 @@ def _canonical(name: Hashable) -> str:
         return f"s{len(name)}:{name}"
     if isinstance(name, tuple):
         return "t(" + ",".join(_canonical(part) for part in name) + ")"
+    if isinstance(name, frozenset):
+        return "f(" + ",".join(sorted(_canonical(part) for part in name)) + ")"
     text = repr(name)
     if " at 0x" in text:
         raise TypeError(f"id {text} has no stable text; use numbers, text or tuples of them as ids, or define __repr__")

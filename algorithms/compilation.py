@@ -6,17 +6,15 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numba
 from platformdirs import user_cache_path
 
 __all__ = ["kernel"]
 
-_F = TypeVar("_F", bound=Callable)
 
-
-def kernel(function: _F) -> _F:
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function with numba in nopython mode and cache the machine code on disk.
 
     No `fastmath`, no parallel reductions: a kernel gives the same bits wherever it is called from. It can be called

@@ -44,7 +44,9 @@ class Distribution:
 
     def parameters(self) -> tuple[float, float]:
         """The two numbers that `sample` reads."""
-        raise TypeError("Distribution is abstract; use Constant, Uniform, Normal, LogNormal, Exponential, Gamma or Empirical")
+        raise TypeError(
+            "Distribution is abstract; use Constant, Uniform, Normal, LogNormal, Exponential, Gamma or Empirical"
+        )
 
     def values(self) -> tuple[float, ...]:
         """The pool of values that `sample` reads: those of `Empirical`, else none."""
@@ -236,9 +238,13 @@ def as_distribution(value: Any, *, name: str, least: float | None = None) -> Dis
     elif isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value):
         found = Constant(float(value))
     else:
-        raise ValueError(f"{name} must be a finite number or a distribution such as LogNormal(0.07, 0.8), got {value!r}")
+        raise ValueError(
+            f"{name} must be a finite number or a distribution such as LogNormal(0.07, 0.8), got {value!r}"
+        )
     if least is not None and found.lowest() < least:
-        raise ValueError(f"{name} must not give values below {least:g}, got {value!r}, which reaches {found.lowest():g}")
+        raise ValueError(
+            f"{name} must not give values below {least:g}, got {value!r}, which reaches {found.lowest():g}"
+        )
     return found
 
 
@@ -272,7 +278,7 @@ def describe_distribution(distribution: Distribution) -> dict[str, Any]:
 
 
 @kernel
-def sample(rows, pool, which, word):  # type: ignore[no-untyped-def]
+def sample(rows, pool, which, word):
     """One number from distribution `which`, made from one word of chance.
 
     Parameters
@@ -321,13 +327,13 @@ def sample_each(distribution: Distribution, seed: np.uint64, purpose: np.uint64,
 
 
 @kernel
-def _sample_each(rows, pool, seed, purpose, keys, drawn):  # type: ignore[no-untyped-def]
+def _sample_each(rows, pool, seed, purpose, keys, drawn):
     for n in range(keys.shape[0]):
         drawn[n] = sample(rows, pool, 0, draw(seed, purpose, keys[n], 0))
 
 
 @kernel
-def _standard_gamma(shape, word):  # type: ignore[no-untyped-def]
+def _standard_gamma(shape, word):
     """Gamma number of scale 1: Marsaglia and Tsang, ACM TOMS 26 (2000); their boost where shape < 1."""
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)

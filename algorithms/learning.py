@@ -40,7 +40,9 @@ class Schedule:
         if not self.half_life > 0:
             raise ValueError(f"Schedule: half_life must be > 0 {self.age}, got {self.half_life!r}")
         if self.form != "constant" and math.isinf(self.half_life):
-            raise ValueError(f"Schedule: half_life must be finite with form={self.form!r}; give it, or use form='constant'")
+            raise ValueError(
+                f"Schedule: half_life must be finite with form={self.form!r}; give it, or use form='constant'"
+            )
 
 
 _FORMS = {"constant": updates.CONSTANT, "inverse": updates.INVERSE, "exponential": updates.EXPONENTIAL}
@@ -136,7 +138,7 @@ def initial_profiles(
 
 
 @kernel
-def fill_profile(profile, rows, pool, which, seed, key, incarnation):  # type: ignore[no-untyped-def]
+def fill_profile(profile, rows, pool, which, seed, key, incarnation):
     """Fill one profile with the draws of its incarnation number (0 first, +1 at each reset)."""
     rank = profile.shape[0]
     for k in range(rank):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from algorithms.compilation import kernel
+from algorithms.updates import inner
 
-__all__ = ["mae", "rmse"]
+__all__ = ["factorization_rmse", "mae", "rmse"]
 
 # Sums run in index order over blocks of this size.
 BLOCK = 4096
@@ -34,6 +35,39 @@ def mae(predicted: np.ndarray, actual: np.ndarray) -> float:
     return float(_sum_of_absolutes(predicted, actual) / len(actual))
 
 
+def factorization_rmse(user_profiles: np.ndarray, item_profiles: np.ndarray, truth: np.ndarray) -> float:
+    """RMS error of a factorization on the whole matrix, ||U'V - Theta||_F / sqrt(mn), section 4 of the first paper.
+
+    Parameters
+    ----------
+    user_profiles : float64, shape (n_users, rank)
+    item_profiles : float64, shape (n_items, rank)
+    truth : float64, shape (n_users, n_items)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+    """
+    if truth.shape != (len(user_profiles), len(item_profiles)):
+        raise ValueError(
+            f"truth must have shape (n_users, n_items) = {(len(user_profiles), len(item_profiles))}, got {truth.shape}"
+        )
+    return float(np.sqrt(_factorization_error(user_profiles, item_profiles, truth) / truth.size))
+
+
+@kernel
+def _factorization_error(user_profiles, item_profiles, truth):
+    """Sum of squared errors: each row in index order, then the rows in index order."""
+    total = 0.0
+    for i in range(truth.shape[0]):
+        partial = 0.0
+        for j in range(truth.shape[1]):
+            partial += (inner(user_profiles[i], item_profiles[j]) - truth[i, j]) ** 2
+        total += partial
+    return total
+
+
 def _check(predicted: np.ndarray, actual: np.ndarray) -> None:
     if predicted.shape != actual.shape or predicted.ndim != 1 or len(actual) == 0:
         raise ValueError(
@@ -43,7 +77,7 @@ def _check(predicted: np.ndarray, actual: np.ndarray) -> None:
 
 
 @kernel
-def _sum_of_squares(predicted, actual):  # type: ignore[no-untyped-def]
+def _sum_of_squares(predicted, actual):
     total = 0.0
     for first in range(0, actual.shape[0], BLOCK):
         partial = 0.0
@@ -54,7 +88,7 @@ def _sum_of_squares(predicted, actual):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sum_of_absolutes(predicted, actual):  # type: ignore[no-untyped-def]
+def _sum_of_absolutes(predicted, actual):
     total = 0.0
     for first in range(0, actual.shape[0], BLOCK):
         partial = 0.0

@@ -33,7 +33,7 @@ BLOCK = 4096
 
 
 @kernel
-def _squared_error(user_profiles, item_profiles, user, item, value):  # type: ignore[no-untyped-def]
+def _squared_error(user_profiles, item_profiles, user, item, value):
     total = 0.0
     for first in range(0, value.shape[0], BLOCK):
         partial = 0.0
@@ -45,7 +45,7 @@ def _squared_error(user_profiles, item_profiles, user, item, value):  # type: ig
 
 
 @kernel
-def _squared_norm(profiles):  # type: ignore[no-untyped-def]
+def _squared_norm(profiles):
     total = 0.0
     for n in range(profiles.shape[0]):
         total += inner(profiles[n], profiles[n])

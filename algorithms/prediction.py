@@ -67,18 +67,21 @@ class Predictor:
         return predicted
 
 
-def _means(start: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Mean of each row of a view, NaN where it is empty."""
-    means = np.full(len(start) - 1, np.nan)
-    for row in np.flatnonzero(np.diff(start)):
-        means[row] = value[start[row] : start[row + 1]].mean()
+@kernel
+def _means(start, value):
+    """Mean of each row of a view, summed in index order; NaN where the row is empty."""
+    means = np.full(start.shape[0] - 1, np.nan)
+    for row in range(means.shape[0]):
+        total = 0.0
+        for n in range(start[row], start[row + 1]):
+            total += value[n]
+        if start[row + 1] > start[row]:
+            means[row] = total / (start[row + 1] - start[row])
     return means
 
 
 @kernel
-def _predict(
-    user_profiles, item_profiles, user, item, user_mean, item_mean, middle, low, high, predicted
-):  # type: ignore[no-untyped-def]
+def _predict(user_profiles, item_profiles, user, item, user_mean, item_mean, middle, low, high, predicted):
     for n in range(predicted.shape[0]):
         i, j = user[n], item[n]
         known_user, known_item = not np.isnan(user_mean[i]), not np.isnan(item_mean[j])

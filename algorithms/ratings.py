@@ -349,10 +349,7 @@ class Ratings:
         Original ids enter it by type and ``repr``: it is the same in every process when those are
         (numbers, strings, tuples of them), and it tells the id 1 from "1".
         """
-        ids = [
-            [(type(each).__qualname__, repr(each)) for each in side]
-            for side in (self.user_ids, self.item_ids)
-        ]
+        ids = [[(type(each).__qualname__, repr(each)) for each in side] for side in (self.user_ids, self.item_ids)]
         return hashlib.sha256(self._numbers_digest + repr(ids).encode()).hexdigest()
 
     def __len__(self) -> int:
@@ -474,9 +471,7 @@ def _scale(given: Scale | tuple[float, float] | None, values: FloatArray) -> Sca
 
 def _fold_numbers(numbers: FloatArray) -> IntArray:
     bad = (numbers < 1) | (numbers != np.floor(numbers))
-    _refuse_where(
-        bad, numbers, name="folds", expected="whole numbers from 1", mend="number the folds 1, 2, ..."
-    )
+    _refuse_where(bad, numbers, name="folds", expected="whole numbers from 1", mend="number the folds 1, 2, ...")
     return numbers.astype(np.int64)
 
 
@@ -511,13 +506,10 @@ def _coded(name: str, given: NDArray[np.integer] | list[Hashable]) -> tuple[IntA
             code[position] = number.setdefault(each, len(number))
         except TypeError:
             raise TypeError(
-                f"{name} must hold hashable ids, got {each!r} at position {position}; "
-                "pass numbers, strings or tuples"
+                f"{name} must hold hashable ids, got {each!r} at position {position}; pass numbers, strings or tuples"
             ) from None
     missing = np.array([_is_missing(each) for each in number], dtype=bool)[code]
-    _refuse_where(
-        missing, given, name=name, expected="an id for each rating", mend="drop the rating or name its id"
-    )
+    _refuse_where(missing, given, name=name, expected="an id for each rating", mend="drop the rating or name its id")
     return code, list(number)
 
 

@@ -49,8 +49,12 @@ class Sequential:
         self._seed = seed_word(self.seed)
         user_keys, item_keys = entity_keys(USER, ratings.user_ids), entity_keys(ITEM, ratings.item_ids)
         router_keys = entity_keys(ROUTER, ratings.item_ids)  # each item on a router of its own, as in the paper
-        self.user_profiles = initial_profiles(user_keys, learning, (ratings.scale.low, ratings.scale.high), seed=self._seed)
-        self.item_profiles = initial_profiles(item_keys, learning, (ratings.scale.low, ratings.scale.high), seed=self._seed)
+        self.user_profiles = initial_profiles(
+            user_keys, learning, (ratings.scale.low, ratings.scale.high), seed=self._seed
+        )
+        self.item_profiles = initial_profiles(
+            item_keys, learning, (ratings.scale.low, ratings.scale.high), seed=self._seed
+        )
         self.user_updates = np.zeros(ratings.n_users, dtype=np.int64)
         self.item_updates = np.zeros(ratings.n_items, dtype=np.int64)
         self._user_rate = sample_each(learning.rate, self._seed, purposes.LEARNING_RATE, user_keys)  # type: ignore[arg-type]
@@ -114,7 +118,7 @@ def random_order(n_ratings: int, n_updates: int, *, seed: Any, first: int = 0) -
 
 
 @kernel
-def _draw_order(seed, n_ratings, first, rating, user_side):  # type: ignore[no-untyped-def]
+def _draw_order(seed, n_ratings, first, rating, user_side):
     for n in range(rating.shape[0]):
         word = draw(seed, purposes.SEQUENTIAL, np.uint64(0), first + n)
         rating[n] = np.int64(uniform(word) * n_ratings)
@@ -141,7 +145,7 @@ def _replay(
     schedule,
     half_life,
     per_pass,
-):  # type: ignore[no-untyped-def]
+):
     for n in range(rating.shape[0]):
         i, j, x = user[rating[n]], item[rating[n]], value[rating[n]]
         if user_side[n]:

@@ -17,7 +17,7 @@ CONSTANT, INVERSE, EXPONENTIAL = 0, 1, 2
 
 
 @kernel
-def inner(a, b):  # type: ignore[no-untyped-def]
+def inner(a, b):
     """Inner product of two profiles, summed in index order."""
     total = 0.0
     for k in range(a.shape[0]):
@@ -26,7 +26,7 @@ def inner(a, b):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def update_user(u, v, x, eta, lam):  # type: ignore[no-untyped-def]
+def update_user(u, v, x, eta, lam):
     """User i takes an item profile: u <- u - eta v (u'v - x) - eta lambda u, equation (3).
 
     Parameters
@@ -46,7 +46,7 @@ def update_user(u, v, x, eta, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def update_item(v, u, x, eta, lam):  # type: ignore[no-untyped-def]
+def update_item(v, u, x, eta, lam):
     """Router takes a user profile: v <- v - eta u (u'v - x) - eta lambda v, equation (4).
 
     Parameters as in `update_user`, with the roles exchanged: `v` is changed in place.
@@ -57,7 +57,7 @@ def update_item(v, u, x, eta, lam):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def regularization_at(rule, lam, n_known):  # type: ignore[no-untyped-def]
+def regularization_at(rule, lam, n_known):
     """Weight of the regularization in one update.
 
     `PER_MESSAGE` is the paper's literal form: `lam` acts at each message, so a profile with many ratings is shrunk
@@ -70,7 +70,7 @@ def regularization_at(rule, lam, n_known):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learning_rate_at(schedule, rate, half_life, per_pass, n_updates, n_known):  # type: ignore[no-untyped-def]
+def learning_rate_at(schedule, rate, half_life, per_pass, n_updates, n_known):
     """Learning rate of the next update of a profile, by its own clock.
 
     Parameters

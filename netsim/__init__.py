@@ -1,6 +1,15 @@
 """The network: topology, delays, loss, churn, users and routers, and the engine that runs them."""
 
-from algorithms.distributions import Constant, Distribution, Empirical, Exponential, Gamma, LogNormal, Normal, Uniform
+from algorithms.distributions import (
+    Constant,
+    Distribution,
+    Empirical,
+    Exponential,
+    Gamma,
+    LogNormal,
+    Normal,
+    Uniform,
+)
 from algorithms.learning import Learning, Schedule
 from netsim import plots
 from netsim.accounts import AccountsError

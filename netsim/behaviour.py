@@ -47,14 +47,14 @@ __all__ = [
 
 
 @kernel
-def account(accounts, kind, fate, size):  # type: ignore[no-untyped-def]
+def account(accounts, kind, fate, size):
     """Count one message and its bytes."""
     accounts[kind - REQUEST, fate, 0] += 1
     accounts[kind - REQUEST, fate, 1] += size
 
 
 @kernel
-def cross(settings, laws, pool, base, loss_word, delay_word, now):  # type: ignore[no-untyped-def]
+def cross(settings, laws, pool, base, loss_word, delay_word, now):
     """Send a message over the network at `now`.
 
     Loss is decided here, at sending. A delay is formed first, then added to the time in one addition.
@@ -76,8 +76,22 @@ def cross(settings, laws, pool, base, loss_word, delay_word, now):  # type: igno
 
 @kernel
 def broadcast(
-    settings, laws, pool, profiles, nodes, contacts, edges, accounts, profile, tick, now, sent, fates, sizes, arrivals
-):  # type: ignore[no-untyped-def]
+    settings,
+    laws,
+    pool,
+    profiles,
+    nodes,
+    contacts,
+    edges,
+    accounts,
+    profile,
+    tick,
+    now,
+    sent,
+    fates,
+    sizes,
+    arrivals,
+):
     """The owner of a profile emits it at one of its ticks, to every contact or to a random fan-out of them.
 
     Draws are keyed by (profile, receiver, tick), so that they do not depend on what else is sent.
@@ -138,7 +152,7 @@ def broadcast(
 @kernel
 def user_takes_profile(
     settings, values, profiles, nodes, edges, slots, accounts, updates, edge, profile, stamp, payload, size
-):  # type: ignore[no-untyped-def]
+):
     """A user receives an item profile over `edge`: equation (3) if he rated the item; returns the fate.
 
     Parameters
@@ -194,7 +208,7 @@ def router_takes_profile(
     size,
     now,
     named,
-):  # type: ignore[no-untyped-def]
+):
     """A router receives a user's profile over `edge`: equation (4) for each hosted item whose rating it knows.
 
     If it lacks a rating it needs, it asks the user, unless a request is outstanding.
@@ -227,10 +241,24 @@ def router_takes_profile(
     if settings[0].discard_stale and stamp <= link.taken:
         account(accounts, PROFILE, STALE, size)
         return STALE, 0, LOST_LINK, math.inf
+    _see_count(nodes, edges, slots, edge, count)
     if settings[0].attach_ratings:
         _learn_attached(profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge)
     fate, n_named = _apply_user_profile(
-        settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, count, payload, now, named
+        settings,
+        values,
+        profiles,
+        nodes,
+        owned,
+        edges,
+        slots,
+        updates,
+        edge,
+        stamp,
+        count,
+        payload,
+        now,
+        named,
     )
     account(accounts, PROFILE, fate, size)
     request_fate, request_arrival = LOST_LINK, math.inf
@@ -257,7 +285,7 @@ def user_takes_request(
     answers,
     size,
     now,
-):  # type: ignore[no-untyped-def]
+):
     """A user is asked for ratings and replies with them and with his profile of this moment.
 
     Parameters
@@ -331,7 +359,7 @@ def router_takes_reply(
     size,
     now,
     named,
-):  # type: ignore[no-untyped-def]
+):
     """A router receives ratings and a profile from a user: a fresh profile updates, a stale one is discarded.
 
     Parameters, and what is returned, as in `router_takes_profile`; `attempt` is the request's that is answered.
@@ -342,6 +370,7 @@ def router_takes_reply(
         return LOST_OFFLINE, 0, LOST_LINK, math.inf
     if attempt == link.attempt:
         link.deadline = -math.inf
+    _see_count(nodes, edges, slots, edge, count)
     first = nodes[link.receiver].owned_start
     for n in range(answers.shape[0]):
         offset = answers[n].offset
@@ -350,7 +379,20 @@ def router_takes_reply(
         account(accounts, REPLY, STALE, size)
         return STALE, 0, LOST_LINK, math.inf
     fate, n_named = _apply_user_profile(
-        settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, count, payload, now, named
+        settings,
+        values,
+        profiles,
+        nodes,
+        owned,
+        edges,
+        slots,
+        updates,
+        edge,
+        stamp,
+        count,
+        payload,
+        now,
+        named,
     )
     account(accounts, REPLY, fate, size)
     request_fate, request_arrival = LOST_LINK, math.inf
@@ -360,7 +402,7 @@ def router_takes_reply(
 
 
 @kernel
-def session_end(settings, nodes, node, session, up, start):  # type: ignore[no-untyped-def]
+def session_end(settings, nodes, node, session, up, start):
     """Time in seconds at which session number `session` (from 1) of a node, begun at `start`, ends.
 
     `up` says whether it is a session online.
@@ -371,7 +413,7 @@ def session_end(settings, nodes, node, session, up, start):  # type: ignore[no-u
 
 
 @kernel
-def _step(settings, profile):  # type: ignore[no-untyped-def]
+def _step(settings, profile):
     """Learning rate and regularization weight of a profile's next update."""
     s = settings[0]
     eta = learning_rate_at(s.schedule, profile.rate, s.half_life, s.per_pass, profile.updates, profile.known)
@@ -379,18 +421,24 @@ def _step(settings, profile):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _see_count(nodes, edges, slots, edge, count):
+    """A router sees how many ratings a user has: if more than before, what he had not rated must be asked again."""
+    link = edges[edge]
+    if count > link.count:
+        link.count = count
+        for offset in range(nodes[link.receiver].owned_count):
+            if slots[link.slot + offset].state == NOT_RATED:
+                slots[link.slot + offset].state = UNASKED
+
+
+@kernel
 def _apply_user_profile(
-    settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, count, payload, now, named
-):  # type: ignore[no-untyped-def]
+    settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, payload, now, named
+):
     """Apply a fresh user profile to each hosted item, in item order, and name the unknown ratings to ask for."""
     link = edges[edge]
     link.taken = max(link.taken, stamp)
     first, n_hosted = nodes[link.receiver].owned_start, nodes[link.receiver].owned_count
-    if count > link.count:  # he has rated more since: "not rated" may no longer hold
-        link.count = count
-        for offset in range(n_hosted):
-            if slots[link.slot + offset].state == NOT_RATED:
-                slots[link.slot + offset].state = UNASKED
     n_updated, n_unknown = 0, 0
     for offset in range(n_hosted):
         slot = slots[link.slot + offset]
@@ -417,7 +465,7 @@ def _apply_user_profile(
 
 
 @kernel
-def _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now):  # type: ignore[no-untyped-def]
+def _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now):
     """Send a request back over `edge`; returns its fate and its time of arrival."""
     link = edges[edge]
     link.attempt += 1
@@ -440,7 +488,7 @@ def _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, n
 
 
 @kernel
-def _learn(profile, slot, state, value):  # type: ignore[no-untyped-def]
+def _learn(profile, slot, state, value):
     """A router learns whether and how a user rated an item."""
     if state == RATED:
         if slot.state != RATED:
@@ -450,9 +498,7 @@ def _learn(profile, slot, state, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _learn_attached(
-    profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge
-):  # type: ignore[no-untyped-def]
+def _learn_attached(profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge):
     """A router learns from the ratings that a user attached to his profile."""
     link = edges[edge]
     first, n_hosted = nodes[link.receiver].owned_start, nodes[link.receiver].owned_count
@@ -464,7 +510,7 @@ def _learn_attached(
 
 
 @kernel
-def _own_rating(own_start, own_item, own_value, user, item):  # type: ignore[no-untyped-def]
+def _own_rating(own_start, own_item, own_value, user, item):
     """Whether (RATED or NOT_RATED) and how a user rated an item, by bisection of his own ratings."""
     low, high = own_start[user], own_start[user + 1]
     while low < high:

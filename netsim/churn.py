@@ -40,13 +40,13 @@ class OnOff:
 
 
 @kernel
-def first_online(seed, key, mean_online, mean_offline):  # type: ignore[no-untyped-def]
+def first_online(seed, key, mean_online, mean_offline):
     """Whether a node starts online: the stationary state, drawn with session 0."""
     word = further(draw(seed, purposes.SESSION, key, 0), 1)
     return uniform(word) * (mean_online + mean_offline) < mean_online
 
 
 @kernel
-def session_length(seed, key, session, mean):  # type: ignore[no-untyped-def]
+def session_length(seed, key, session, mean):
     """Length of session number `session` of a node, in seconds, exponential with the given mean."""
     return -mean * math.log(uniform(draw(seed, purposes.SESSION, key, session)))

@@ -10,7 +10,7 @@ from heapq import heappush
 from typing import Any
 
 import simpy
-from simpy.core import EventPriority
+from simpy.events import NORMAL, EventPriority
 
 __all__ = ["Clock"]
 
@@ -25,7 +25,7 @@ class Clock(simpy.Environment):
     its heap directly. This is the one place that touches the private heap (hence the pinned version of SimPy).
     """
 
-    def schedule(self, event: simpy.Event, priority: EventPriority = EventPriority(1), delay: float = 0) -> None:
+    def schedule(self, event: simpy.Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """Schedule an event of SimPy's own: a script's time-out, a process that starts, a triggered event."""
         heappush(self._queue, (self._now + delay, (SCRIPTED, priority), next(self._eid), event))  # type: ignore[misc]
 
@@ -48,5 +48,3 @@ class Clock(simpy.Environment):
     def pending(self, kind: type) -> list[Any]:
         """Events of one class that are on the heap now, in no order."""
         return [entry[3] for entry in self._queue if isinstance(entry[3], kind)]
-
-

@@ -10,7 +10,7 @@ from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from algorithms.ratings import Ratings
 
-__all__ = ["GivenContacts", "RandomRouters", "Raters", "RatedRouters", "RouterContacts", "UserContacts"]
+__all__ = ["GivenContacts", "RandomRouters", "RatedRouters", "Raters", "RouterContacts", "UserContacts"]
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _smallest(key: np.uint64, others: np.ndarray, count: int, seed: np.uint64) -
 
 
 @kernel
-def _pair_draws(key, others, seed, words):  # type: ignore[no-untyped-def]
+def _pair_draws(key, others, seed, words):
     for n in range(others.shape[0]):
         words[n] = draw(seed, purposes.CONTACTS, combine(key, others[n]), 0)
 

@@ -39,14 +39,16 @@ DELIVERED = ("updated", "unknown", "stale", "unrated", "control")
 
 # Sizes in bytes. The header is IPv4 (20) and UDP (8), then kind (1), flags (1), rating count (2), profile id (8) and
 # stamp (8). A profile is `rank` float64; a request names items by id; an answer is an item's id and a float64.
+# A request has its attempt in the place of the stamp, a reply has both.
 HEADER = 48
+ATTEMPT = 8
 NUMBER = 8
 ITEM_NAME = 8
 ANSWER = 16
 
 
 @kernel
-def message_size(kind, rank, n_items):  # type: ignore[no-untyped-def]
+def message_size(kind, rank, n_items):
     """Size of a message in bytes.
 
     Parameters
@@ -60,4 +62,5 @@ def message_size(kind, rank, n_items):  # type: ignore[no-untyped-def]
     """
     if kind == REQUEST:
         return np.int64(HEADER + ITEM_NAME * n_items)
-    return np.int64(HEADER + NUMBER * rank + ANSWER * n_items)
+    size = HEADER + NUMBER * rank + ANSWER * n_items
+    return np.int64(size + ATTEMPT if kind == REPLY else size)

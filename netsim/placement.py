@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
-
 import numpy as np
 
 from algorithms import purposes
@@ -54,7 +53,10 @@ class GivenPlacement:
         index = {place: number for number, place in enumerate(underlay.places)}
         places = np.empty(len(node_keys), dtype=np.int64)
         position = 0
-        for role, given, ids in (("user", dict(self.users), user_ids), ("router", dict(self.routers), router_ids)):
+        for role, given, ids in (
+            ("user", dict(self.users), user_ids),
+            ("router", dict(self.routers), router_ids),
+        ):
             for name in ids:
                 if name not in given:
                     raise ValueError(f"GivenPlacement: {role} {name!r} has no place; give one in {role}s={{...}}")
@@ -72,7 +74,7 @@ Placement = RandomPlacement | GivenPlacement
 
 
 @kernel
-def highest_weight(keys, choices, seed, purpose, chosen):  # type: ignore[no-untyped-def]
+def highest_weight(keys, choices, seed, purpose, chosen):
     """For each key, the index of the choice with the highest random weight of the pair (rendezvous hashing)."""
     for n in range(keys.shape[0]):
         best = np.uint64(0)
@@ -82,5 +84,3 @@ def highest_weight(keys, choices, seed, purpose, chosen):  # type: ignore[no-unt
             if weight > best:
                 best = weight
                 chosen[n] = c
-
-

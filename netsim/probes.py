@@ -126,12 +126,7 @@ class _TruthProbe:
         return (self.name,)
 
     def __call__(self, view: View) -> Mapping[str, float]:
-        predicted = np.einsum("ik,jk->ij", view.user_profiles, view.item_profiles, optimize=False)
-        if predicted.shape != self.truth.shape:
-            raise ValueError(
-                f"probe {self.name}: truth must have shape (n_users, n_items) = {predicted.shape}, got {self.truth.shape}"
-            )
-        return {self.name: metrics.rmse(predicted.ravel(), self.truth.ravel())}
+        return {self.name: metrics.factorization_rmse(view.user_profiles, view.item_profiles, self.truth)}
 
 
 def truth_rmse(truth: np.ndarray, *, name: str = "truth_rmse") -> Probe:

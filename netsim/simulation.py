@@ -120,14 +120,14 @@ class Simulation:
         """
         _check_seconds("until", until, above=self.env.now)
         start = self.env.now
-        every = (until - start) / 50 if every is None else every
-        _check_seconds("every", every, above=0.0)
+        _check_seconds("every", (until - start) if every is None else every, above=0.0)
         clock = self.env
-        # Times of probes and of progress are computed, not accumulated; each puts the next onto the heap.
-        self._repeat(start, every, until, lambda: self._probe(progress))
+        gaps = 50 if every is None else math.ceil((until - start) / every - 1e-9)
+        if not self._rows or self._rows[-1]["time"] < start:
+            clock.at(start, (PROBE,), lambda _: self._probe(progress))
+        self._repeat(start, (until - start) / 50 if every is None else every, gaps, lambda: self._probe(progress))
         if progress is not None:
-            beat = (until - start) / 200
-            self._repeat(start, beat, until, lambda: progress(clock.now, self._rows[-1] if self._rows else {}))
+            self._repeat(start, (until - start) / 200, 200, lambda: progress(clock.now, self._rows[-1]))
         end = clock.at(until, (END,))
         began = perf_counter()
         interrupted = False
@@ -156,9 +156,7 @@ class Simulation:
         delay = as_distribution(delay, name="delay", least=0.0)
         self._tables.laws, self._tables.pool = compile_distributions([delay])
 
-    def set_contacts(
-        self, contacts: Iterable[Hashable], *, user: Hashable = None, router: Hashable = None
-    ) -> None:
+    def set_contacts(self, contacts: Iterable[Hashable], *, user: Hashable = None, router: Hashable = None) -> None:
         """Give a user another list of routers, or a router another list of users, for its later broadcasts."""
         node = self._node(user, router)
         others, role = (self._users, "user") if node >= len(self._users) else (self._routers, "router")
@@ -182,15 +180,21 @@ class Simulation:
             raise ValueError(f"{role}={name!r} is not a {role} of this world")
         return nodes[name]
 
-    def _repeat(self, start: float, gap: float, until: float, call: Callable[[], None]) -> None:
-        """Call at start, start + gap, start + 2 gap, ... before `until`, ahead of everything else at those times."""
+    def _repeat(self, start: float, gap: float, gaps: int, call: Callable[[], None]) -> None:
+        """Call at start + gap, start + 2 gap, ..., before everything else then, and not at the end of the last gap.
 
-        def again(number: int) -> None:
-            time = start + number * gap
-            if time < until:
-                self.env.at(time, (PROBE,), lambda _: (call(), again(number + 1)))
+        Times are computed, not accumulated. Each call puts the next onto the heap.
+        """
 
-        again(0)
+        def plan(number: int) -> None:
+            if number < gaps:
+                self.env.at(start + number * gap, (PROBE,), lambda _: happen(number))
+
+        def happen(number: int) -> None:
+            call()
+            plan(number + 1)
+
+        plan(1)
 
     def _probe(self, progress: Progress | None) -> None:
         tables, in_flight = self._tables, self._engine.in_flight

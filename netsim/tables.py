@@ -178,7 +178,9 @@ class Tables:
         self.edges, self.slots = np.concatenate([self.edges, edges]), np.concatenate([self.slots, slots])
         row = self.nodes[node]
         row["contact_start"], row["contact_count"] = len(self.contacts), len(receivers)
-        self.contacts = np.concatenate([self.contacts, np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)])
+        self.contacts = np.concatenate(
+            [self.contacts, np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)]
+        )
 
 
 @dataclass
@@ -315,8 +317,8 @@ def build_tables(world: World, seed: Any) -> Tables:
     nodes["owned_start"] = np.cumsum(nodes["owned_count"]) - nodes["owned_count"]
     users, routers = nodes[:n_users], nodes[n_users:]
     users["fan_out"], routers["fan_out"] = world.user_fan_out or 0, world.router_fan_out or 0
-    _set_timer(users, world.user_broadcast, word)
-    _set_timer(routers, world.router_broadcast, word)
+    _set_timer(users, world.user_broadcast, word)  # type: ignore[arg-type]
+    _set_timer(routers, world.router_broadcast, word)  # type: ignore[arg-type]
     _set_churn(users, world.user_churn, word)
     _set_churn(routers, world.router_churn, word)
 
@@ -392,7 +394,9 @@ def _set_timer(nodes: np.ndarray, timer: Timer, seed: np.uint64) -> None:
         return
     nodes["period"] = sample_each(timer.period, seed, purposes.TIMER_PERIOD, nodes["key"])  # type: ignore[arg-type]
     if (nodes["period"] <= 0).any():
-        raise ValueError(f"the drawn period of a node is {nodes['period'].min():g} s; {timer.period!r} must stay above 0")
+        raise ValueError(
+            f"the drawn period of a node is {nodes['period'].min():g} s; {timer.period!r} must stay above 0"
+        )
     phase = Uniform(0.0, 1.0) if timer.phase is None else timer.phase
     drawn = sample_each(phase, seed, purposes.TIMER_PHASE, nodes["key"])  # type: ignore[arg-type]
     nodes["phase"] = drawn * nodes["period"] if timer.phase is None else drawn

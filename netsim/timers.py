@@ -50,7 +50,9 @@ class Poisson:
     mean_gap: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.mean_gap, int | float | np.number) and math.isfinite(self.mean_gap) and self.mean_gap > 0):
+        if not (
+            isinstance(self.mean_gap, int | float | np.number) and math.isfinite(self.mean_gap) and self.mean_gap > 0
+        ):
             raise ValueError(f"Poisson: mean_gap must be a finite number of seconds > 0, got {self.mean_gap!r}")
         object.__setattr__(self, "mean_gap", float(self.mean_gap))
 
@@ -68,7 +70,7 @@ def as_timer(value: Timer | float, *, name: str) -> Timer:
 
 
 @kernel
-def first_tick(seed, key, poisson, period, phase):  # type: ignore[no-untyped-def]
+def first_tick(seed, key, poisson, period, phase):
     """Time of tick 0 in seconds: `phase` for a periodic timer, an exponential gap for a Poisson one."""
     if poisson:
         return -period * math.log(uniform(draw(seed, purposes.TIMER_GAP, key, 0)))
@@ -76,7 +78,7 @@ def first_tick(seed, key, poisson, period, phase):  # type: ignore[no-untyped-de
 
 
 @kernel
-def next_tick(seed, key, poisson, period, phase, tick, previous):  # type: ignore[no-untyped-def]
+def next_tick(seed, key, poisson, period, phase, tick, previous):
     """Time in seconds of tick number `tick` >= 1, where the one before was at `previous`.
 
     A periodic tick is `phase + tick * period`, never an accumulated sum.

@@ -26,7 +26,17 @@ class MessageTrace:
     def sent(self, message: Any, sender: int, receiver: int, now: float, fate: int, arrival: float) -> int:
         """Note a message that is sent; returns its row."""
         self._rows.append(
-            [KIND_NAMES[message.kind], sender, receiver, message.profile, message.stamp, now, arrival, fate, -1]
+            [
+                KIND_NAMES[message.kind],
+                sender,
+                receiver,
+                message.profile,
+                message.stamp,
+                now,
+                arrival,
+                fate,
+                -1,
+            ]
         )
         return len(self._rows) - 1
 

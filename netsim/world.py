@@ -1,7 +1,7 @@
 """The world: a frozen description of everything a run depends on beside its seed."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from algorithms.ratings import Ratings
 from netsim.churn import OnOff
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
 from netsim.placement import GivenPlacement, Placement, RandomPlacement
-from netsim.timers import Periodic, Poisson, Timer, as_timer
+from netsim.timers import Periodic, Timer, as_timer
 from netsim.topology import Underlay
 
 __all__ = ["World"]
@@ -182,9 +182,9 @@ class World:
             self._set("routers", int(self.routers))  # type: ignore[arg-type]
             if self.routers < 1:  # type: ignore[operator]
                 raise ValueError(f"routers must be a number >= 1 or a sequence of ids, got {self.routers!r}")
-        elif isinstance(self.routers, Sequence) and not isinstance(self.routers, str):
+        elif isinstance(self.routers, list | tuple | range):
             self._set("routers", tuple(self.routers))
-            if len(set(self.routers)) != len(self.routers) or not self.routers:  # type: ignore[arg-type]
+            if len(set(self.routers)) != len(self.routers) or not self.routers:
                 raise ValueError("routers must be a non-empty sequence of distinct ids; an id stands there twice")
         elif self.routers is not None:
             raise ValueError(f"routers must be a number >= 1 or a sequence of ids, got {self.routers!r}")

@@ -25,13 +25,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = study.parser("movielens", __doc__, until=400.0, out="out/movielens")
     add_data(parser)
-    parser.add_argument("--folds", type=folds, default=[1], metavar="K,...", help="official folds, such as 1 or 1,2,5 or 1-5")
+    parser.add_argument(
+        "--folds", type=folds, default=[1], metavar="K,...", help="official folds, such as 1 or 1,2,5 or 1-5"
+    )
     network = parser.add_argument_group("network")
     network.add_argument("--places", type=study.integer, default=400, metavar="P", help="places of the underlay")
-    network.add_argument("--period", type=study.positive, default=10.0, metavar="SECONDS", help="between two broadcasts of a node")
-    network.add_argument("--delay-median", type=study.positive, default=0.07, metavar="SECONDS", help="median of the drawn delay")
-    network.add_argument("--delay-sigma", type=float, default=0.8, metavar="S", help="its spread: deviation of the logarithm")
-    network.add_argument("--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network")
+    network.add_argument(
+        "--period",
+        type=study.positive,
+        default=10.0,
+        metavar="SECONDS",
+        help="between two broadcasts of a node",
+    )
+    network.add_argument(
+        "--delay-median",
+        type=study.positive,
+        default=0.07,
+        metavar="SECONDS",
+        help="median of the drawn delay",
+    )
+    network.add_argument(
+        "--delay-sigma", type=float, default=0.8, metavar="S", help="its spread: deviation of the logarithm"
+    )
+    network.add_argument(
+        "--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network"
+    )
     study.add_learning(parser, DEFAULTS)
     return study.main(parser, run, argv)
 
@@ -57,7 +75,9 @@ def folds(text: str) -> list[int]:
     except ValueError:
         chosen = []
     if not chosen or not set(chosen) <= set(range(1, 6)) or len(set(chosen)) != len(chosen):
-        raise argparse.ArgumentTypeError(f"expected distinct folds within 1 to 5, such as 1 or 1,2,5 or 1-5, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected distinct folds within 1 to 5, such as 1 or 1,2,5 or 1-5, got {text!r}"
+        )
     return chosen
 
 

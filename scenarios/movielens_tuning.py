@@ -31,7 +31,12 @@ PASSES = (10, 20, 30, 40, 60)
 RANKS = (10, 20)
 WEIGHTS = (0.08, 0.10, 0.12, 0.14)
 RATES = (0.02, 0.03, 0.05)
-SCHEDULES = (Schedule("inverse", 8), Schedule("inverse", 20), Schedule("exponential", 5), Schedule("exponential", 10))
+SCHEDULES = (
+    Schedule("inverse", 8),
+    Schedule("inverse", 20),
+    Schedule("exponential", 5),
+    Schedule("exponential", 10),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,9 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add_data(parser)
-    parser.add_argument("--fold", type=int, default=1, choices=range(1, 6), help="official fold whose training part is used")
-    parser.add_argument("--seed", type=study.integer, default=1, metavar="N", help="seed of the split and of the learning")
-    parser.add_argument("--out", type=Path, default=Path("out/movielens_tuning"), metavar="DIR", help="folder for results")
+    parser.add_argument(
+        "--fold", type=int, default=1, choices=range(1, 6), help="official fold whose training part is used"
+    )
+    parser.add_argument(
+        "--seed", type=study.integer, default=1, metavar="N", help="seed of the split and of the learning"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/movielens_tuning"), metavar="DIR", help="folder for results"
+    )
     return study.main(parser, run, argv)
 
 

@@ -21,9 +21,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = study.parser("quickstart", __doc__, until=300.0, out="out/quickstart")
     parser.add_argument("--users", type=study.integer, default=200, metavar="M", help="users")
-    parser.add_argument("--items", type=study.integer, default=200, metavar="N", help="items, each on a router of its own")
+    parser.add_argument(
+        "--items", type=study.integer, default=200, metavar="N", help="items, each on a router of its own"
+    )
     parser.add_argument("--places", type=study.integer, default=100, metavar="P", help="places of the underlay")
-    parser.add_argument("--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network")
+    parser.add_argument(
+        "--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network"
+    )
     study.add_learning(parser, DEFAULTS)
     return study.main(parser, run, argv)
 

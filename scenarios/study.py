@@ -15,13 +15,26 @@ from time import perf_counter
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
 from algorithms.learning import Learning, Schedule
 from netsim import Probe, Result, World, plots, simulate
 
-__all__ = ["Study", "add_learning", "figures", "integer", "learning", "main", "make_folder", "parser", "positive", "share", "write_text"]
+__all__ = [
+    "Study",
+    "add_learning",
+    "figures",
+    "integer",
+    "learning",
+    "main",
+    "make_folder",
+    "parser",
+    "positive",
+    "share",
+    "write_text",
+]
 
 
 def parser(name: str, description: str, *, until: float, out: str) -> argparse.ArgumentParser:
@@ -53,7 +66,11 @@ def parser(name: str, description: str, *, until: float, out: str) -> argparse.A
         help="simulated time between two measurements (default: a fiftieth of --until)",
     )
     made.add_argument(
-        "--out", type=Path, default=Path(out), metavar="DIR", help="folder for results; earlier ones there are replaced"
+        "--out",
+        type=Path,
+        default=Path(out),
+        metavar="DIR",
+        help="folder for results; earlier ones there are replaced",
     )
     return made
 
@@ -62,7 +79,9 @@ def add_learning(to: argparse.ArgumentParser, defaults: Learning) -> None:
     """Add the arguments of `Learning`; `learning(args)` reads them back."""
     group = to.add_argument_group("learning")
     group.add_argument("--rank", type=integer, default=defaults.rank, metavar="R", help="length of a profile")
-    group.add_argument("--lam", type=float, default=defaults.lam, metavar="L", help="weight lambda of the regularization")
+    group.add_argument(
+        "--lam", type=float, default=defaults.lam, metavar="L", help="weight lambda of the regularization"
+    )
     group.add_argument(
         "--regularization",
         choices=["per_message", "uniform"],
@@ -203,10 +222,12 @@ class Study:
         drawable = {label: result for label, result in self.results.items() if len(result.probes) > 1}
         if not drawable:
             return
-        ax = plots.convergence(next(iter(drawable.values())) if len(drawable) == 1 else drawable, log=True)
+        figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+        plots.convergence(next(iter(drawable.values())) if len(drawable) == 1 else drawable, log=True, ax=ax)
         ax.set_title(f"{self.name}, seed {self.args.seed}", loc="left", fontsize="medium")
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as temporary:
-            ax.figure.savefig(temporary, dpi=150)
+            figure.savefig(temporary, dpi=150)
+        plt.close(figure)
         _replace(Path(temporary.name), path)
 
 
@@ -279,7 +300,8 @@ class _ProgressBar:
             unit="s",
             disable=None,
             leave=False,
-            bar_format="{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} simulated s [{elapsed}<{remaining}{postfix}]",
+            bar_format="{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} simulated s "
+            "[{elapsed}<{remaining}{postfix}]",
         )
         self._began = perf_counter()
 
@@ -335,14 +357,18 @@ def make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"--out {out}: cannot be made a folder ({error.strerror}); name one that can be written") from error
+        raise ValueError(
+            f"--out {out}: cannot be made a folder ({error.strerror}); name one that can be written"
+        ) from error
     if not os.access(out, os.W_OK):
         raise ValueError(f"--out {out}: cannot be written; name a folder of yours")
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=path.suffix, delete=False, encoding="utf-8") as temporary:
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, suffix=path.suffix, delete=False, encoding="utf-8"
+    ) as temporary:
         temporary.write(text)
     _replace(Path(temporary.name), path)
 
@@ -353,5 +379,3 @@ def _replace(temporary: Path, path: Path) -> None:
     os.umask(mask)
     temporary.chmod(0o666 & ~mask)
     temporary.replace(path)
-
-

@@ -1,7 +1,8 @@
 """Random small worlds, run lengths and scripts for property tests, the same for every engine.
 
-A rule of order shows only where things happen at equal times, so nearly every time here lies on a grid: phases,
-periods, latencies, delays, time-outs and the times of scripts are multiples of 0.25 s, which float64 adds exactly.
+A rule of order shows only where things happen at equal times, so nearly every time here lies on a grid:
+phases, periods, latencies, delays, time-outs and the times of scripts are multiples of 0.25 s, which float64
+adds exactly.
 """
 
 from dataclasses import dataclass
@@ -97,7 +98,7 @@ def topologies(draw: Any) -> Underlay:
 
 
 def timers() -> st.SearchStrategy[Any]:
-    """Mostly periodic with a given phase: the nodes of one role tick together, often with those of the other."""
+    """Mostly periodic with a given phase: nodes of one role tick together, often both roles."""
     ties = st.builds(Periodic, on_grid(1, 6), phase=on_grid(0, 3))
     mixed = st.builds(
         Periodic,
@@ -160,9 +161,8 @@ def worlds(draw: Any) -> World:
     routers = draw(st.none() | st.integers(1, 3) | st.just(("b", "a")))
     plain = World(known, routers=routers)
     users, router_ids = known.user_ids, plain.router_ids
-    hosting = st.none() | st.fixed_dictionaries(
-        {item: st.sampled_from(router_ids) for item in known.item_ids}
-    )
+    router = st.sampled_from(router_ids)
+    hosting = st.none() | st.fixed_dictionaries(dict.fromkeys(known.item_ids, router))
     fan_outs = st.sampled_from([None, None, 1, 2])
     return World(
         known,
@@ -229,14 +229,12 @@ def steps(draw: Any, world: World, until: float) -> tuple:
 
 def scripts(world: World, until: float) -> st.SearchStrategy[list[Script]]:
     """Up to two scripts for a world, of up to five steps each."""
-    ordered = st.lists(steps(world, until), max_size=5).map(
-        lambda found: Script(tuple(sorted(found, key=by_time)))
-    )
-    return st.lists(ordered, max_size=2)
+    several = st.lists(steps(world, until), max_size=5)
+    return st.lists(several.map(in_order), max_size=2)
 
 
-def by_time(step: tuple) -> float:
-    return step[0]
+def in_order(found: list[tuple]) -> Script:
+    return Script(tuple(sorted(found, key=lambda step: step[0])))
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,7 @@ def movielens_100k(path: str | os.PathLike[str] | None = None) -> Ratings:
     _check_pairs(file, table)
     _warn_if_edited(file, table)
     user, item, value, timestamp = table.T
-    return Ratings.from_arrays(
-        user, item, value, timestamps=timestamp, scale=SCALE, folds=_official_folds(file, table)
-    )
+    return Ratings.from_arrays(user, item, value, timestamps=timestamp, scale=SCALE, folds=_official_folds(file, table))
 
 
 def _data_file(path: str | os.PathLike[str] | None) -> Path:

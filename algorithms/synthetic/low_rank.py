@@ -68,7 +68,7 @@ def low_rank(
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
             raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
     low, high = scale
-    if not 0 < high or not low < high:
+    if not high > 0 or not low < high:
         raise ValueError(f"scale must be (low, high) with low < high and high > 0, got {scale!r}")
     n_missing = round(missing * n_users * n_items) if 0 < missing < 1 else 0
     if not 0 < n_missing < n_users * n_items:

@@ -12,7 +12,7 @@ import simpy
 
 from netsim import behaviour
 from netsim.clock import Clock
-from netsim.messages import IN_FLIGHT, MESSAGE_KINDS, PROFILE, REPLY, REQUEST, TICK, TOGGLE, message_size
+from netsim.messages import CONTROL, IN_FLIGHT, MESSAGE_KINDS, PROFILE, REPLY, REQUEST, TICK, TOGGLE, message_size
 from netsim.tables import ANSWER_ROW, Tables
 from netsim.timers import first_tick, next_tick
 from netsim.trace import MessageTrace
@@ -124,7 +124,14 @@ class Node:
         payload = engine.snapshot(profile)
         stamp, count = int(tables.profiles[profile]["stamp"]), self.rating_count()
         receivers = tables.edges["receiver"][sent[:n]].tolist()
-        rows = zip(sent[:n].tolist(), receivers, fates[:n].tolist(), sizes[:n].tolist(), arrivals[:n].tolist(), strict=True)
+        rows = zip(
+            sent[:n].tolist(),
+            receivers,
+            fates[:n].tolist(),
+            sizes[:n].tolist(),
+            arrivals[:n].tolist(),
+            strict=True,
+        )
         for edge, receiver, fate, size, arrival in rows:
             message = Message(clock, engine.nodes[receiver].take_profile)
             message.kind = PROFILE
@@ -143,6 +150,14 @@ class Node:
     def take_profile(self, message: Any) -> None:
         """Receive a profile."""
         raise TypeError("Node is abstract; a node is a User or a Router")
+
+    def take_request(self, message: Any) -> None:
+        """Receive a request for ratings; only users do."""
+        raise TypeError("only a User is asked for ratings")
+
+    def take_reply(self, message: Any) -> None:
+        """Receive the reply to a request; only routers do."""
+        raise TypeError("only a Router is replied to")
 
 
 class User(Node):
@@ -197,10 +212,10 @@ class User(Node):
             engine.clock.now,
         )
         engine.landed(message, fate)
-        if fate != behaviour.CONTROL:
+        if fate != CONTROL:
             return
         router = int(tables.edges[message.edge]["receiver"])
-        reply = Message(engine.clock, engine.nodes[router].take_reply)  # type: ignore[attr-defined]
+        reply = Message(engine.clock, engine.nodes[router].take_reply)
         reply.kind = REPLY
         reply.edge = message.edge
         reply.profile = self.number
@@ -281,7 +296,7 @@ class Router(Node):
         """Put a request for the named ratings onto its way."""
         engine, row = self.engine, self.engine.tables.edges[edge]
         user = int(row["sender"])
-        request = Message(engine.clock, engine.nodes[user].take_request)  # type: ignore[attr-defined]
+        request = Message(engine.clock, engine.nodes[user].take_request)
         request.kind = REQUEST
         request.edge = edge
         request.profile = -1
@@ -315,7 +330,7 @@ class EventsEngine:
         self._in_flight = [[0, 0] for _ in MESSAGE_KINDS]
         self._room = 0
         n_users = tables.n_users
-        self.nodes = [User(self, n) if n < n_users else Router(self, n) for n in range(len(tables.nodes))]
+        self.nodes: list[Node] = [User(self, n) if n < n_users else Router(self, n) for n in range(len(tables.nodes))]
 
     @property
     def in_flight(self) -> np.ndarray:

@@ -48,8 +48,7 @@ def as_seconds(value: object, *, name: str = "latency", where: str = "") -> floa
     if not (math.isfinite(seconds) and seconds >= 0):
         mend = "store a number, not text" if isinstance(value, str) else "give the one-way latency in seconds"
         raise ValueError(
-            f"{name} must be a finite number of seconds >= 0, got {value!r}{where}; {mend}, "
-            "e.g. 0.012 for 12 ms"
+            f"{name} must be a finite number of seconds >= 0, got {value!r}{where}; {mend}, e.g. 0.012 for 12 ms"
         )
     return seconds + 0.0  # -0.0 + 0.0 is 0.0: equal latencies have equal bits
 

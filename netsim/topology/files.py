@@ -157,9 +157,7 @@ class _Layout:
     scale: float
     node_type: Callable[[str], Hashable]
 
-    def read_edge(
-        self, number: int, line: str, columns: list[str], width: int
-    ) -> tuple[Hashable, Hashable, float]:
+    def read_edge(self, number: int, line: str, columns: list[str], width: int) -> tuple[Hashable, Hashable, float]:
         """Return (u, v, seconds) of a line split into columns; `width` is what long lines have."""
         where = f"{self.file}, line {number}"
         found = f"got {line.strip()!r} ({len(columns)} column{'s' * (len(columns) != 1)})"
@@ -189,8 +187,7 @@ class _Layout:
             return self.default
         mend = "" if len(columns) > 2 else ", or pass default_latency=..."
         raise ValueError(
-            f"{where}: expected a latency in column {column} (from 0), {found}; add it, or correct "
-            f"latency_column{mend}"
+            f"{where}: expected a latency in column {column} (from 0), {found}; add it, or correct latency_column{mend}"
         )
 
 
@@ -198,8 +195,7 @@ def _existing(path: str | PathLike[str]) -> Path:
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(
-            f"path must name a topology file, got {str(file)!r}, which is no file (looked in {Path.cwd()}); "
-            "correct it"
+            f"path must name a topology file, got {str(file)!r}, which is no file (looked in {Path.cwd()}); correct it"
         )
     return file
 
@@ -224,9 +220,7 @@ def _lines(file: Path, comments: str | None, skip_lines: int) -> Iterator[tuple[
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{file}, line {number}: expected UTF-8 text, got {error}; convert the file"
-        ) from error
+        raise ValueError(f"{file}, line {number}: expected UTF-8 text, got {error}; convert the file") from error
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         kept = line.split(comments, 1)[0] if comments else line
         if number > skip_lines and kept.strip():
@@ -258,8 +252,7 @@ def _checked_scale(scale: float) -> float:
     number = as_number(scale)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(
-            f"scale must be a finite number > 0, got {scale!r}; pass the seconds in the file's unit, "
-            "e.g. 1e-3 for ms"
+            f"scale must be a finite number > 0, got {scale!r}; pass the seconds in the file's unit, e.g. 1e-3 for ms"
         )
     return number
 

@@ -40,9 +40,7 @@ __all__ = [
 ]
 
 Latency: TypeAlias = float | tuple[float, float]
-Seed: TypeAlias = (
-    int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
-)
+Seed: TypeAlias = int | Sequence[int] | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
 
 _TRIES = 100  # draws of a Watts-Strogatz graph before giving up on a connected one
 
@@ -157,9 +155,7 @@ def watts_strogatz(n: int, k: int, p: float, *, seed: Seed, latency: Latency = 0
             f"p and k must leave the graph connected, got p={p}, k={k}, n={n}, where none of {_TRIES} draws "
             "was; raise k or lower p"
         ) from error
-    return _linked(
-        links, latency, rng, _describe("watts_strogatz", n=n, k=k, p=p, seed=seed, latency=latency)
-    )
+    return _linked(links, latency, rng, _describe("watts_strogatz", n=n, k=k, p=p, seed=seed, latency=latency))
 
 
 def random_regular(n: int, d: int, *, seed: Seed, latency: Latency = 0.01) -> nx.Graph:
@@ -199,9 +195,7 @@ def random_regular(n: int, d: int, *, seed: Seed, latency: Latency = 0.01) -> nx
     return _linked(links, latency, rng, _describe("random_regular", n=n, d=d, seed=seed, latency=latency))
 
 
-def waxman(
-    n: int, *, beta: float = 0.4, alpha: float = 0.1, seed: Seed, seconds_per_unit: float = 0.05
-) -> nx.Graph:
+def waxman(n: int, *, beta: float = 0.4, alpha: float = 0.1, seed: Seed, seconds_per_unit: float = 0.05) -> nx.Graph:
     """Place nodes uniformly in the unit square and link near pairs more often; it can be disconnected.
 
     A pair at distance d is linked with probability `beta * exp(-d / (alpha * L))`, L the largest distance

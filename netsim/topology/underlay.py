@@ -61,9 +61,7 @@ class Underlay:
         _check_edges(self.tail, self.head, self.latency, len(self.places))
 
     @classmethod
-    def from_graph(
-        cls, graph: nx.Graph, *, latency: str = "latency", default_latency: float | None = None
-    ) -> Underlay:
+    def from_graph(cls, graph: nx.Graph, *, latency: str = "latency", default_latency: float | None = None) -> Underlay:
         """Describe a networkx graph.
 
         Of parallel edges the fastest counts. Self-loops are ignored, whatever their attributes. An undirected
@@ -133,9 +131,7 @@ class Underlay:
             content.update(array.astype(dtype).tobytes())
         return content.hexdigest()
 
-    def path_latency(
-        self, sources: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> NDArray[np.float64]:
+    def path_latency(self, sources: ArrayLike | None = None, targets: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the shortest-path latency from every source to every target.
 
         A path's latency is summed from its source on, edge by edge, in float64. Rounded addition keeps order,
@@ -190,9 +186,7 @@ class Underlay:
         graph: nx.Graph = nx.Graph() if self.is_symmetric else nx.DiGraph()
         graph.graph["description"] = self.description
         graph.add_nodes_from(self.places)
-        for tail, head, seconds in zip(
-            self.tail.tolist(), self.head.tolist(), self.latency.tolist(), strict=True
-        ):
+        for tail, head, seconds in zip(self.tail.tolist(), self.head.tolist(), self.latency.tolist(), strict=True):
             graph.add_edge(self.places[tail], self.places[head], **{latency: seconds})
         return graph
 
@@ -252,9 +246,7 @@ def _check_places(places: tuple[Hashable, ...]) -> None:
         raise ValueError("places must differ from each other, got a name twice; give each place its own name")
 
 
-def _check_edges(
-    tail: NDArray[np.int64], head: NDArray[np.int64], latency: NDArray[np.float64], n_places: int
-) -> None:
+def _check_edges(tail: NDArray[np.int64], head: NDArray[np.int64], latency: NDArray[np.float64], n_places: int) -> None:
     if tail.ndim != 1 or not tail.shape == head.shape == latency.shape:
         raise ValueError(
             "tail, head and latency must be 1-d and of one length, got shapes "
@@ -272,9 +264,7 @@ def _check_edges(
         )
 
 
-def _read_links(
-    graph: nx.Graph, attribute: str, default: float | None
-) -> Iterator[tuple[Hashable, Hashable, float]]:
+def _read_links(graph: nx.Graph, attribute: str, default: float | None) -> Iterator[tuple[Hashable, Hashable, float]]:
     """Yield (u, v, seconds) for every edge but self-loops."""
     for label, attributes in iterate_edges(graph):
         u, v = label[:2]

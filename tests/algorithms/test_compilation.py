@@ -86,9 +86,7 @@ def test_machine_code_is_kept_under_the_digest_and_renewed_when_a_called_kernel_
     folder.mkdir(parents=True)
     (folder / "__init__.py").touch()
     head = "from algorithms.compilation import kernel\n"
-    (folder / "outer.py").write_text(
-        head + "from tmp_kernels.called import f\n@kernel\ndef g(x):\n    return f(x)\n"
-    )
+    (folder / "outer.py").write_text(head + "from tmp_kernels.called import f\n@kernel\ndef g(x):\n    return f(x)\n")
     environment = os.environ | {
         "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path / "sources")]),
@@ -96,8 +94,6 @@ def test_machine_code_is_kept_under_the_digest_and_renewed_when_a_called_kernel_
     for n, result in enumerate(("11", "12"), start=1):
         (folder / "called.py").write_text(f"{head}@kernel\ndef f(x):\n    return x + {result}\n")
         code = "from tmp_kernels.outer import g; print(g(0))"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         assert done.stdout.strip() == result
         assert len(list((tmp_path / "cache").iterdir())) == n

@@ -58,7 +58,10 @@ def number(distribution, word):
         (lambda: Exponential(-2), "Exponential: mean must be a finite number > 0, got -2"),
         (lambda: Gamma(0, 1), "Gamma: shape must be a finite number > 0, got 0"),
         (lambda: Gamma(1, math.inf), "Gamma: scale must be a finite number > 0, got inf"),
-        (lambda: Empirical([]), "Empirical: sample must be a flat, non-empty list of numbers, got shape (0,)"),
+        (
+            lambda: Empirical([]),
+            "Empirical: sample must be a flat, non-empty list of numbers, got shape (0,)",
+        ),
         (lambda: Empirical([[1, 2], [3, 4]]), "Empirical: sample must be a flat, non-empty list of numbers"),
         (lambda: Empirical([1, math.nan]), "Empirical: sample must be finite, got NaN or infinity"),
     ],

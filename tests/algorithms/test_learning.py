@@ -6,9 +6,8 @@ import pytest
 
 from algorithms import purposes
 from algorithms.chance import USER, draw, entity_keys, uniform
-from algorithms.distributions import Constant, Normal, Uniform
+from algorithms.distributions import Constant, Normal, Uniform, compile_distributions
 from algorithms.learning import Learning, Schedule, fill_profile, initial_profiles
-from algorithms.distributions import compile_distributions
 
 KEYS = entity_keys(USER, range(2000))
 SEED = np.uint64(1)
@@ -71,7 +70,7 @@ def test_fresh_predictions_lie_around_the_middle_of_the_scale(scale, rank):
     middle = sum(scale) / 2
     profiles = initial_profiles(KEYS, Learning(rank=rank), scale, seed=SEED)
     assert profiles.shape == (2000, rank)
-    assert (0 < profiles).all()
+    assert (profiles > 0).all()
     assert (profiles < 2 * math.sqrt(middle / rank)).all()
     # An entry's mean is sqrt(middle / rank), its deviation 1 / sqrt(3) of that; half the rows meet the other half.
     predicted = (profiles[:1000] * profiles[1000:]).sum(axis=1)

@@ -10,9 +10,7 @@ def test_objective_1_against_numpy(n):
     rng = np.random.default_rng(n)
     cells = rng.choice(120 * 100, n, replace=False)
     X = rng.uniform(1, 5, n)
-    ratings = Ratings.from_arrays(
-        cells // 100, cells % 100, X, scale=(1, 5), user_ids=range(120), item_ids=range(100)
-    )
+    ratings = Ratings.from_arrays(cells // 100, cells % 100, X, scale=(1, 5), user_ids=range(120), item_ids=range(100))
     U, V = rng.normal(size=(120, 3)), rng.normal(size=(100, 3))
     error = (U @ V.T)[cells // 100, cells % 100] - X
     expected = np.sum(error**2) + 0.7 * (np.linalg.norm(U) ** 2 + np.linalg.norm(V) ** 2)

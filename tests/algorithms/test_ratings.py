@@ -62,12 +62,7 @@ def test_columns_stand_in_canonical_order(ratings):
 def test_types(ratings):
     assert ratings.user.dtype == ratings.item.dtype == ratings.folds.dtype == np.int64
     assert ratings.value.dtype == ratings.timestamp.dtype == np.float64
-    assert (
-        ratings.by_item.start.dtype
-        == ratings.by_item.index.dtype
-        == ratings.by_item.position.dtype
-        == np.int64
-    )
+    assert ratings.by_item.start.dtype == ratings.by_item.index.dtype == ratings.by_item.position.dtype == np.int64
     assert all(array.flags.aligned for array in every_array(ratings))
 
 

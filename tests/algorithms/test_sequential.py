@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
+from algorithms import purposes
 from algorithms.chance import ITEM, ROUTER, USER, entity_keys
 from algorithms.distributions import Uniform, sample_each
 from algorithms.learning import Learning, Schedule, initial_profiles
+from algorithms.metrics import rmse
 from algorithms.objective import objective
 from algorithms.prediction import Predictor
-from algorithms.metrics import rmse
-from algorithms import purposes
 from algorithms.ratings import Ratings
 from algorithms.sequential import Sequential, random_order
 
@@ -17,9 +17,7 @@ def low_rank(n_users=30, n_items=25, rank=2, known=0.8, seed=0):
     rng = np.random.default_rng(seed)
     X = 3 + rng.normal(size=(n_users, rank)) @ rng.normal(size=(rank, n_items)) / 2
     user, item = np.nonzero(rng.uniform(size=X.shape) < known)
-    return Ratings.from_arrays(
-        user, item, X[user, item], user_ids=range(n_users), item_ids=range(n_items)
-    )
+    return Ratings.from_arrays(user, item, X[user, item], user_ids=range(n_users), item_ids=range(n_items))
 
 
 def bits(sequential):
@@ -146,9 +144,7 @@ def solved():
 
 
 def settled(ratings, lam, regularization):
-    learning = Learning(
-        rank=3, lam=lam, rate=0.05, regularization=regularization, schedule=Schedule("inverse", 50)
-    )
+    learning = Learning(rank=3, lam=lam, rate=0.05, regularization=regularization, schedule=Schedule("inverse", 50))
     return Sequential(ratings, learning, seed=1).run(20_000 * len(ratings))
 
 

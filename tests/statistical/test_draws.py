@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from algorithms.chance import combine, draw, further, uniform
+from algorithms.chance import ROUTER, USER, combine, draw, entity_keys, further, uniform
 
 pytestmark = pytest.mark.statistical
 
@@ -82,10 +82,11 @@ def test_further_words_are_independent_of_their_word_and_each_other():
         assert_independent(numbers[a], numbers[b])
 
 
-def test_pairs_are_ordered_and_do_not_collide():
-    keys = np.arange(200, dtype=np.uint64)
-    pairs = {int(combine(a, b)) for a in keys for b in keys}
-    # a ^ b is what `combine` mixes, so raw small keys would collide; hashed keys, as in a run, do not.
-    hashed = [np.uint64(draw(0, 0, 0, n)) for n in range(200)]
-    pairs = {int(combine(a, b)) for a in hashed for b in hashed}
-    assert len(pairs) > 0
+def test_pairs_of_entities_have_keys_of_their_own_that_make_independent_draws():
+    users, routers = entity_keys(USER, range(200)), entity_keys(ROUTER, range(200))
+    pairs = np.array([combine(user, router) for user in users for router in routers], dtype=np.uint64)
+    assert len(np.unique(pairs)) == 40_000
+    numbers = fractions([draw(1, 2, pair, 0) for pair in pairs])
+    assert stats.kstest(numbers, "uniform").pvalue > ALPHA
+    assert_independent(numbers[:-1], numbers[1:])  # neighbours share the user
+    assert_independent(numbers[:-200], numbers[200:])  # neighbours share the router

@@ -40,9 +40,7 @@ def with_folds(write):
 
 
 def warnings_of(caplog):
-    return [
-        record.getMessage() for record in caplog.records if record.name == "algorithms.datasets.movielens"
-    ]
+    return [record.getMessage() for record in caplog.records if record.name == "algorithms.datasets.movielens"]
 
 
 @pytest.mark.parametrize(
@@ -153,9 +151,7 @@ def test_no_path_and_no_environment(monkeypatch, setting):
     monkeypatch.delenv("MOVIELENS_100K", raising=False)
     if setting is not None:
         monkeypatch.setenv("MOVIELENS_100K", setting)
-    with pytest.raises(
-        FileNotFoundError, match=r"MOVIELENS_100K is not set; download .* from grouplens\.org"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"MOVIELENS_100K is not set; download .* from grouplens\.org"):
         movielens_100k()
 
 
@@ -267,9 +263,7 @@ def test_one_changed_rating(official, write, caplog):
     assert len(warnings_of(caplog)) == 1
     for fold in range(1, 6):
         write((official / f"u{fold}.test").read_bytes(), f"u{fold}.test")
-    with pytest.raises(
-        DataError, match=r"u1\.test, line \d+: found user 196, item 242, rating 3, expected rating 4"
-    ):
+    with pytest.raises(DataError, match=r"u1\.test, line \d+: found user 196, item 242, rating 3, expected rating 4"):
         movielens_100k(write(changed))
 
 

@@ -68,9 +68,7 @@ def test_graphml_written_by_networkx_comes_back(tmp_path):
 
 def test_graphml_without_a_latency_names_file_and_edge(write):
     file = write(graphml())
-    with pytest.raises(
-        ValueError, match=r"net\.txt: edge \('b', 'c'\) has no attribute 'delay' .*default_latency"
-    ):
+    with pytest.raises(ValueError, match=r"net\.txt: edge \('b', 'c'\) has no attribute 'delay' .*default_latency"):
         read_graphml(file, latency="delay")
 
 

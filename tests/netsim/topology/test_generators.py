@@ -57,21 +57,15 @@ def test_the_seed_decides(name):
 
 
 @pytest.mark.parametrize("name", RANDOM)
-@pytest.mark.parametrize(
-    "form", [int, np.int64, np.random.SeedSequence, np.random.PCG64, np.random.default_rng]
-)
+@pytest.mark.parametrize("form", [int, np.int64, np.random.SeedSequence, np.random.PCG64, np.random.default_rng])
 def test_a_seed_in_any_form_that_numpy_takes(name, form):
-    assert content(generate(name, **RANDOM[name], seed=form(1))) == content(
-        generate(name, **RANDOM[name], seed=1)
-    )
+    assert content(generate(name, **RANDOM[name], seed=form(1))) == content(generate(name, **RANDOM[name], seed=1))
 
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_one_generator_object_gives_one_graph_after_another(name):
     rng = np.random.default_rng(1)
-    assert content(generate(name, **RANDOM[name], seed=rng)) != content(
-        generate(name, **RANDOM[name], seed=rng)
-    )
+    assert content(generate(name, **RANDOM[name], seed=rng)) != content(generate(name, **RANDOM[name], seed=rng))
 
 
 @pytest.mark.parametrize("name", [*RANDOM, *PLAIN])
@@ -151,17 +145,13 @@ def test_random_geometric_links_all_pairs_within_the_radius():
 
 
 def test_smallest_sizes():
-    assert (
-        len(waxman(1, seed=1)) == len(random_geometric(1, 0.1, seed=1)) == len(star(1)) == len(path(1)) == 1
-    )
+    assert len(waxman(1, seed=1)) == len(random_geometric(1, 0.1, seed=1)) == len(star(1)) == len(path(1)) == 1
     assert len(complete(1)) == len(grid(1, 1)) == len(erdos_renyi(1, 0.5, seed=1)) == 1
     assert random_regular(3, 0, seed=1).number_of_edges() == 0
 
 
 def test_descriptions_say_how_a_graph_was_made():
-    assert barabasi_albert(400, 3, seed=1).graph["description"] == (
-        "barabasi_albert(n=400, m=3, seed=1, latency=0.01)"
-    )
+    assert barabasi_albert(400, 3, seed=1).graph["description"] == ("barabasi_albert(n=400, m=3, seed=1, latency=0.01)")
     assert ring(5).graph["description"] == "ring(n=5, latency=0.01)"
     assert grid(np.int64(2), 3, latency=[0, 1], seed=np.int64(4)).graph["description"] == (
         "grid(rows=2, columns=3, seed=4, latency=(0.0, 1.0))"

@@ -198,27 +198,21 @@ def test_the_graph_is_not_mutated_and_may_change_later():
 def test_a_latency_that_is_no_number_of_seconds_names_the_edge(value):
     graph = nx.Graph()
     graph.add_edge(4, 7, latency=value)
-    with pytest.raises(
-        ValueError, match=r"latency must be a finite number of seconds >= 0, got .* on edge \(4, 7\); "
-    ):
+    with pytest.raises(ValueError, match=r"latency must be a finite number of seconds >= 0, got .* on edge \(4, 7\); "):
         Underlay.from_graph(graph, default_latency=1)
 
 
 def test_an_error_of_a_multigraph_names_the_key_and_the_attribute():
     graph = nx.MultiDiGraph()
     graph.add_edge("a", "b", key="fibre", delay="fast")
-    with pytest.raises(
-        ValueError, match=r"delay must be .*, got 'fast' on edge \('a', 'b', 'fibre'\); store a number"
-    ):
+    with pytest.raises(ValueError, match=r"delay must be .*, got 'fast' on edge \('a', 'b', 'fibre'\); store a number"):
         Underlay.from_graph(graph, latency="delay")
 
 
 def test_a_missing_latency_names_the_edge_and_the_mend():
     graph = nx.Graph()
     graph.add_edge(4, 7, weight=1)
-    with pytest.raises(
-        ValueError, match=r"edge \(4, 7\) has no attribute 'latency' .*'weight'.*default_latency"
-    ):
+    with pytest.raises(ValueError, match=r"edge \(4, 7\) has no attribute 'latency' .*'weight'.*default_latency"):
         Underlay.from_graph(graph)
 
 
