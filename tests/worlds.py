@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import networkx as nx
+import pandas as pd
 from hypothesis import strategies as st
 
 from algorithms.ratings import Ratings
@@ -29,6 +30,7 @@ from netsim import (
     RandomRouters,
     RatedRouters,
     Raters,
+    Result,
     Schedule,
     Simulation,
     Underlay,
@@ -36,7 +38,7 @@ from netsim import (
     World,
 )
 
-__all__ = ["ACTIONS", "Run", "Script", "ratings", "runs", "scripts", "topologies", "worlds"]
+__all__ = ["ACTIONS", "Run", "Script", "assert_same_bits", "ratings", "runs", "scripts", "topologies", "worlds"]
 
 GRID = 0.25
 SEEDS = st.integers(0, 2**64 - 1)
@@ -259,3 +261,11 @@ def runs(draw: Any, *, scripted: bool = True) -> Run:
     until = draw(on_grid(4, 24))
     acts = tuple(draw(scripts(world, until))) if scripted else ()
     return Run(world, until, draw(SEEDS), draw(st.sampled_from([GRID, 0.3, 1.0])), acts)
+
+
+def assert_same_bits(first: Result, second: Result) -> None:
+    """Two runs ended in the same state and measured the same, to the bit."""
+    for name in ("user_profiles", "item_profiles", "user_updates", "item_updates"):
+        assert getattr(first, name).tobytes() == getattr(second, name).tobytes(), name
+    pd.testing.assert_frame_equal(first.accounts, second.accounts, check_exact=True)
+    pd.testing.assert_frame_equal(first.probes, second.probes, check_exact=True)

@@ -40,7 +40,8 @@ def test_draws_are_uniform_along_each_argument(varied, first):
 
 @pytest.mark.parametrize("varied", ARGUMENTS)
 def test_every_bit_is_fair_along_each_argument(varied):
-    ones = np.array([np.sum(words(varied) >> np.uint64(bit) & np.uint64(1)) for bit in range(64)], dtype=float)
+    drawn = words(varied)
+    ones = np.array([np.sum(drawn >> np.uint64(bit) & np.uint64(1)) for bit in range(64)], dtype=float)
     z = (ones - N / 2) / np.sqrt(N / 4)
     assert stats.chi2.sf(np.sum(z**2), 64) > ALPHA
     assert np.abs(z).max() < stats.norm.isf(ALPHA / 128)
@@ -86,7 +87,7 @@ def test_pairs_of_entities_have_keys_of_their_own_that_make_independent_draws():
     users, routers = entity_keys(USER, range(200)), entity_keys(ROUTER, range(200))
     pairs = np.array([combine(user, router) for user in users for router in routers], dtype=np.uint64)
     assert len(np.unique(pairs)) == 40_000
-    numbers = fractions([draw(1, 2, pair, 0) for pair in pairs])
+    numbers = fractions(np.array([draw(1, 2, pair, 0) for pair in pairs], dtype=np.uint64))
     assert stats.kstest(numbers, "uniform").pvalue > ALPHA
     assert_independent(numbers[:-1], numbers[1:])  # neighbours share the user
     assert_independent(numbers[:-200], numbers[200:])  # neighbours share the router

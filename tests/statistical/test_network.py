@@ -166,31 +166,25 @@ def test_fan_outs_of_routers_and_of_successive_ticks_are_independent():
         assert stats.chisquare(np.bincount(5 * a + b, minlength=25)).pvalue > ALPHA
 
 
-def test_random_routers_are_drawn_uniformly():
-    world = World(
-        dense(3000, 1),
-        routers=6,
-        user_contacts=RandomRouters(2),
-        user_broadcast=1.0,
-        router_broadcast=1e6,
-        learning=SMALL,
-    )
-    rows = traced(world, 1.0)
-    lists = rows[rows["sender"] < 3000].groupby("sender")["receiver"].agg(lambda receivers: tuple(sorted(receivers)))
-    counts = lists.value_counts().reindex(list(combinations(range(3000, 3006), 2)), fill_value=0)
-    assert counts.sum() == len(lists) == 3000
+def assert_pairs_are_uniform(rows, owners, contacts):
+    """Whether the sets of two contacts to which the owners broadcast are equally frequent."""
+    rows = rows[(rows["kind"] == "profile") & rows["sender"].isin(owners)]
+    lists = rows.groupby("sender")["receiver"].agg(lambda receivers: tuple(sorted(receivers)))
+    counts = lists.value_counts().reindex(list(combinations(contacts, 2)), fill_value=0)
+    assert counts.sum() == len(lists) == len(owners)
     assert stats.chisquare(counts).pvalue > ALPHA
+
+
+def test_random_routers_are_drawn_uniformly():
+    few = {"routers": 6, "user_contacts": RandomRouters(2)}
+    world = World(dense(3000, 1), **few, user_broadcast=1.0, router_broadcast=1e6, learning=SMALL)
+    assert_pairs_are_uniform(traced(world, 1.0), range(3000), range(3000, 3006))
 
 
 def test_a_cap_keeps_raters_uniformly():
-    world = World(
-        dense(6, 1500), router_contacts=Raters(cap=2), user_broadcast=1e6, router_broadcast=1.0, learning=SMALL
-    )
-    rows = traced(world, 1.0)
-    lists = rows[rows["sender"] >= 6].groupby("sender")["receiver"].agg(lambda receivers: tuple(sorted(receivers)))
-    counts = lists.value_counts().reindex(list(combinations(range(6), 2)), fill_value=0)
-    assert counts.sum() == len(lists) == 1500
-    assert stats.chisquare(counts).pvalue > ALPHA
+    few = {"router_contacts": Raters(cap=2)}
+    world = World(dense(6, 1500), **few, user_broadcast=1e6, router_broadcast=1.0, learning=SMALL)
+    assert_pairs_are_uniform(traced(world, 1.0), range(6, 1506), range(6))
 
 
 def test_random_placement_is_uniform_and_users_sit_apart_from_routers_of_their_id():

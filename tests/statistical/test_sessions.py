@@ -1,5 +1,7 @@
 """Exponential sessions online and offline: their lengths, and the share of time online in a run."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -47,7 +49,7 @@ def session_lengths(online, every, first):
     for column in online.T:
         changes = np.flatnonzero(np.diff(column)) + 1
         assert len(changes) > 2 * first
-        for start, end in zip(changes[: 2 * first], changes[1:], strict=False):
+        for start, end in pairwise(changes[: 2 * first + 1]):
             lengths[bool(column[start])].append((end - start) * every)
     return np.array(lengths[True]), np.array(lengths[False])
 
@@ -89,15 +91,8 @@ def test_nodes_start_in_the_stationary_state_and_stay_there(churn):
 
 def test_routers_and_users_of_the_same_id_come_and_go_on_their_own():
     users, routers = watched(2000, until=5.0, every=5.0, user_churn=CHURN, router_churn=CHURN)
-    assert (
-        stats.chi2_contingency(
-            [
-                np.bincount(2 * users[0] + routers[0], minlength=4)[[0, 1]],
-                np.bincount(2 * users[0] + routers[0], minlength=4)[[2, 3]],
-            ]
-        ).pvalue
-        > ALPHA
-    )
+    table = np.bincount(2 * users[0] + routers[0], minlength=4).reshape(2, 2)
+    assert stats.chi2_contingency(table).pvalue > ALPHA
 
 
 def test_drawn_lengths_are_exponential_and_independent():
