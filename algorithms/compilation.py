@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 __all__ = ["kernel"]
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = False) -> Callable[..., Any]:
     """Compile a function with numba in nopython mode and cache the machine code on disk.
 
     No `fastmath`, no parallel reductions: a kernel gives the same bits wherever it is called from. It can be called
@@ -23,11 +23,17 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     numba's own cache is keyed on the file of the function alone, so a change in a kernel that it calls, or in a
     constant that it reads from another module, would go unnoticed. Here the cache folder is named after a digest of
     all sources that a kernel of that package can depend on: the package's own and those of `algorithms`.
+
+    A kernel works on its caller's arrays and makes none of its own: numba's reference counting is off, which costs
+    several times the work itself where small rows are taken out of large arrays, and would make threads contend.
+
+    `inline` puts the kernel into the kernels that call it: a call that hands over a dozen arrays costs more than most
+    of them do. `nogil` lets other Python threads run while the kernel does.
     """
     folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_root() / _digest(function.__module__.partition(".")[0]))
     try:
-        return numba.njit(cache=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, forceinline=inline, nogil=nogil, _nrt=False)(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = folder
 

@@ -7,6 +7,7 @@ worlds which differ in a parameter draw numbers that move together.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -332,7 +333,7 @@ def _sample_each(rows, pool, seed, purpose, keys, drawn):
         drawn[n] = sample(rows, pool, 0, draw(seed, purpose, keys[n], 0))
 
 
-@kernel
+@partial(kernel, inline=False)
 def _standard_gamma(shape, word):
     """Gamma number of scale 1: Marsaglia and Tsang, ACM TOMS 26 (2000); their boost where shape < 1."""
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0

@@ -68,15 +68,18 @@ class Predictor:
 
 
 @kernel
-def _means(start, value):
+def _fill_means(start, value, means):
     """Mean of each row of a view, summed in index order; NaN where the row is empty."""
-    means = np.full(start.shape[0] - 1, np.nan)
     for row in range(means.shape[0]):
         total = 0.0
         for n in range(start[row], start[row + 1]):
             total += value[n]
-        if start[row + 1] > start[row]:
-            means[row] = total / (start[row + 1] - start[row])
+        means[row] = total / (start[row + 1] - start[row]) if start[row + 1] > start[row] else np.nan
+
+
+def _means(start: np.ndarray, value: np.ndarray) -> np.ndarray:
+    means = np.empty(len(start) - 1)
+    _fill_means(start, value, means)
     return means
 
 

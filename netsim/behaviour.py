@@ -38,6 +38,7 @@ from netsim.tables import JITTER, NOT_RATED, RATED, UNASKED
 
 __all__ = [
     "broadcast",
+    "profile_message_size",
     "router_takes_profile",
     "router_takes_reply",
     "session_end",
@@ -75,6 +76,14 @@ def cross(settings, laws, pool, base, loss_word, delay_word, now):
 
 
 @kernel
+def profile_message_size(settings, edges, edge):
+    """Bytes of a profile message over an edge, with the ratings that may be attached to it."""
+    if settings[0].attach_ratings:
+        return settings[0].profile_size + ANSWER * np.int64(edges[edge].attached)
+    return settings[0].profile_size
+
+
+@kernel
 def broadcast(
     settings,
     laws,
@@ -87,6 +96,7 @@ def broadcast(
     profile,
     tick,
     now,
+    words,
     sent,
     fates,
     sizes,
@@ -101,7 +111,9 @@ def broadcast(
     profile, tick : int
     now : float64
         Time of the tick in seconds.
-    sent : int64, shape (>= contacts of the owner,)
+    words : uint64, shape (>= contacts of the owner,)
+        Scratch.
+    sent : int64, same shape
     fates, sizes : int64, same shape
     arrivals : float64, same shape
         Filled, for each message: its edge, IN_FLIGHT or how it was lost, its bytes, its time of arrival.
@@ -119,12 +131,10 @@ def broadcast(
 
     threshold = np.uint64(0xFFFFFFFFFFFFFFFF)
     if 0 < node.fan_out < n_contacts:
-        words = np.empty(n_contacts, dtype=np.uint64)
         for n in range(n_contacts):
             receiver = nodes[edges[contacts[first + n]].receiver]
             words[n] = draw(seed, purposes.FAN_OUT, combine(row.key, receiver.key), tick)
-        words.sort()
-        threshold = words[node.fan_out - 1]
+        threshold = _kth_smallest(words, n_contacts, node.fan_out)
 
     n_sent = 0
     for n in range(n_contacts):
@@ -135,9 +145,7 @@ def broadcast(
         loss_word = draw(seed, purposes.BROADCAST_LOSS, pair, tick)
         delay_word = draw(seed, purposes.BROADCAST_DELAY, pair, tick)
         fate, arrival = cross(settings, laws, pool, edges[edge].base, loss_word, delay_word, now)
-        size = settings[0].profile_size
-        if settings[0].attach_ratings:
-            size += ANSWER * edges[edge].attached
+        size = profile_message_size(settings, edges, edge)
         account(accounts, PROFILE, SENT, size)
         if fate != IN_FLIGHT:
             account(accounts, PROFILE, fate, size)
@@ -147,6 +155,31 @@ def broadcast(
         arrivals[n_sent] = arrival
         n_sent += 1
     return n_sent
+
+
+@kernel
+def _kth_smallest(words, n, k):
+    """The k-th smallest (from 1) of words[:n], which are reordered: Hoare's selection."""
+    low, high, wanted = 0, n - 1, k - 1
+    while low < high:
+        pivot = words[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while words[i] < pivot:
+                i += 1
+            while words[j] > pivot:
+                j -= 1
+            if i <= j:
+                words[i], words[j] = words[j], words[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            break
+    return words[wanted]
 
 
 @kernel

@@ -25,6 +25,15 @@ class Clock(simpy.Environment):
     its heap directly. This is the one place that touches the private heap (hence the pinned version of SimPy).
     """
 
+    #: Called before each event of the heap with its time, to let an engine go ahead up to it.
+    ahead: Callable[[float], None] | None = None
+
+    def step(self) -> None:
+        """Go to the next event of the heap."""
+        if self.ahead is not None and self._queue:
+            self.ahead(self._queue[0][0])
+        super().step()
+
     def schedule(self, event: simpy.Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """Schedule an event of SimPy's own: a script's time-out, a process that starts, a triggered event."""
         heappush(self._queue, (self._now + delay, (SCRIPTED, priority), next(self._eid), event))  # type: ignore[misc]

@@ -38,6 +38,9 @@ class Result:
     wall_seconds : float
         How long the run took on the machine, probes included.
     interrupted : bool
+    engine : {"events", "compiled"}
+    engine_reason : str
+        Why that engine ran, and on how many threads.
     versions : dict
         Versions of Python and of the packages that decide the bits.
     """
@@ -54,6 +57,8 @@ class Result:
     item_updates: np.ndarray
     wall_seconds: float
     interrupted: bool
+    engine: str
+    engine_reason: str
     versions: dict[str, str]
 
     @property
@@ -66,7 +71,7 @@ class Result:
     def __repr__(self) -> str:
         state = " (interrupted)" if self.interrupted else ""
         sent = f", {self.final['sent']:.0f} messages" if not self.probes.empty else ""
-        return f"Result({self.time:g} s simulated{state}, seed {self.seed}, {len(self.probes)} probes{sent})"
+        return f"Result({self.time:g} s simulated{state}, seed {self.seed}, {self.engine} engine, {len(self.probes)} probes{sent})"
 
 
 def package_versions() -> dict[str, str]:

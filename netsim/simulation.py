@@ -12,7 +12,7 @@ import simpy
 from algorithms.distributions import Distribution, as_distribution, compile_distributions
 from netsim.accounts import accounts_frame, balance, totals
 from netsim.clock import END, PROBE, Clock
-from netsim.engines.events import EventsEngine
+from netsim.engines import Choice, start_engine
 from netsim.probes import Probe, View
 from netsim.result import Result, package_versions
 from netsim.tables import build_tables
@@ -40,6 +40,8 @@ def simulate(
     probes: Sequence[Probe] = (),
     every: float | None = None,
     scripts: Iterable[Script] = (),
+    engine: Choice = "auto",
+    threads: int | None = None,
     trace: MessageTrace | None = None,
     progress: Progress | None = None,
 ) -> Result:
@@ -59,8 +61,13 @@ def simulate(
     scripts : iterable of functions
         Each takes the running `Simulation` and is a SimPy process: a generator that yields events of `simulation.env`
         and acts through the simulation's methods.
+    engine : {"auto", "events", "compiled"}
+        Which engine runs the world. Both give the same bits; `auto` takes the compiled one unless something that was
+        asked for can only be done in Python. The result says which ran, and why.
+    threads : int, optional
+        Threads of the compiled engine; the bits do not depend on it. Default: as many as pay.
     trace : MessageTrace, optional
-        Records every message; for small runs.
+        Records every message; for small runs, on the events engine.
     progress : Progress, optional
         Called about 200 times during the run and at each probe.
 
@@ -74,7 +81,7 @@ def simulate(
     ValueError
         If an argument is out of range; the message names it.
     """
-    simulation = Simulation(world, seed=seed, probes=probes, trace=trace)
+    simulation = Simulation(world, seed=seed, probes=probes, engine=engine, threads=threads, trace=trace)
     for script in scripts:
         simulation.env.process(script(simulation))
     return simulation.run(until, every=every, progress=progress)
@@ -88,7 +95,8 @@ class Simulation:
     world : World
     seed : int or anything `numpy.random.default_rng` takes
     probes : sequence of Probe
-    trace : MessageTrace, optional
+    engine, threads, trace
+        As in `simulate`.
 
     Attributes
     ----------
@@ -98,7 +106,14 @@ class Simulation:
     """
 
     def __init__(
-        self, world: World, *, seed: Any, probes: Sequence[Probe] = (), trace: MessageTrace | None = None
+        self,
+        world: World,
+        *,
+        seed: Any,
+        probes: Sequence[Probe] = (),
+        engine: Choice = "auto",
+        threads: int | None = None,
+        trace: MessageTrace | None = None,
     ) -> None:
         if not isinstance(world, World):
             raise ValueError(f"world must be a World, got {type(world).__name__}")
@@ -107,7 +122,7 @@ class Simulation:
         self._probes = tuple(probes)
         self._check_columns()
         self._tables = build_tables(world, seed)
-        self._engine = EventsEngine(self._tables, self.env, trace)
+        self._engine = start_engine(engine, world, self._tables, self.env, threads=threads, trace=trace)
         self._rows: list[dict[str, Any]] = []
         self._wall = 0.0
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
@@ -155,6 +170,7 @@ class Simulation:
         """Change the drawn part of the delay, in seconds, of all messages sent from now on."""
         delay = as_distribution(delay, name="delay", least=0.0)
         self._tables.laws, self._tables.pool = compile_distributions([delay])
+        self._engine.delays_changed(delay.lowest())
 
     def set_contacts(self, contacts: Iterable[Hashable], *, user: Hashable = None, router: Hashable = None) -> None:
         """Give a user another list of routers, or a router another list of users, for its later broadcasts."""
@@ -165,6 +181,12 @@ class Simulation:
             if name not in others:
                 raise ValueError(f"contacts names {name!r}, which is not a {role}")
         self._tables.set_contacts(node, np.array([others[name] for name in chosen], dtype=np.int64))
+        self._engine.contacts_changed()
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The last row of the probe table so far, by column name; empty before the first."""
+        return dict(self._rows[-1]) if self._rows else {}
 
     def view(self) -> View:
         """What a probe would see now."""
@@ -227,6 +249,8 @@ class Simulation:
             item_updates=tables.profiles["updates"][n_users:].copy(),
             wall_seconds=self._wall,
             interrupted=interrupted,
+            engine=self._engine.name,
+            engine_reason=self._engine.reason,
             versions=package_versions(),
         )
 

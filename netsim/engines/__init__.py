@@ -1,1 +1,76 @@
-"""Engines: they keep the clock and the messages in flight, and call `netsim.behaviour` for everything else."""
+"""Engines: they keep the clock and the messages in flight, and call `netsim.behaviour` for everything else.
+
+`events` is the readable one and defines what a run means; `compiled` gives the same bits, many times faster.
+"""
+
+from typing import Literal, Protocol
+
+import numpy as np
+
+from netsim.clock import Clock
+from netsim.engines.compiled import CompiledEngine
+from netsim.engines.events import EventsEngine
+from netsim.tables import Tables
+from netsim.trace import MessageTrace
+from netsim.world import World
+
+__all__ = ["Choice", "Engine", "start_engine"]
+
+Choice = Literal["auto", "events", "compiled"]
+
+
+class Engine(Protocol):
+    """What a simulation asks of its engine."""
+
+    name: str
+    reason: str
+
+    @property
+    def in_flight(self) -> np.ndarray:
+        """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
+        ...
+
+    def delays_changed(self, lowest: float) -> None:
+        """Take note that the drawn part of a delay is now at least `lowest` seconds."""
+        ...
+
+    def contacts_changed(self) -> None:
+        """Take note that edges and contact lists have changed."""
+        ...
+
+
+def start_engine(
+    choice: Choice,
+    world: World,
+    tables: Tables,
+    clock: Clock,
+    *,
+    threads: int | None = None,
+    trace: MessageTrace | None = None,
+) -> Engine:
+    """Start the engine that a person chose, or the fastest that can do all that is asked.
+
+    Raises
+    ------
+    ValueError
+        If the choice is not known, or the compiled engine is to do what only Python can.
+    """
+    if choice not in ("auto", "events", "compiled"):
+        raise ValueError(f"engine must be 'auto', 'events' or 'compiled', got {choice!r}")
+    if threads is not None and (not isinstance(threads, int | np.integer) or isinstance(threads, bool) or threads < 1):
+        raise ValueError(f"threads must be an integer >= 1, or None for as many as pay, got {threads!r}")
+    only_python = [] if trace is None else ["trace, a Python object that is told of every message"]
+    if choice == "compiled" and only_python:
+        raise ValueError(
+            f"engine='compiled' cannot run {'; '.join(only_python)}; leave it out, or use engine='events' or 'auto'"
+        )
+    if choice == "events":
+        return EventsEngine(tables, clock, trace, reason="it was asked for")
+    if only_python:
+        return EventsEngine(tables, clock, trace, reason=f"only Python can run {'; '.join(only_python)}")
+    return CompiledEngine(
+        tables,
+        clock,
+        lowest_jitter=world.delay.lowest(),
+        threads=threads,  # type: ignore[union-attr]
+    )

@@ -103,7 +103,7 @@ class Node:
     def broadcast(self, profile: int, tick: int) -> None:
         """Send a snapshot of an own profile to the contacts."""
         engine, tables, clock = self.engine, self.engine.tables, self.engine.clock
-        sent, fates, sizes, arrivals = engine.outbox(int(tables.nodes[self.number]["contact_count"]))
+        words, sent, fates, sizes, arrivals = engine.outbox(int(tables.nodes[self.number]["contact_count"]))
         n = behaviour.broadcast(
             tables.settings,
             tables.laws,
@@ -116,6 +116,7 @@ class Node:
             profile,
             tick,
             clock.now,
+            words,
             sent,
             fates,
             sizes,
@@ -316,6 +317,8 @@ class EventsEngine:
     clock : Clock
     trace : MessageTrace, optional
         Records every message.
+    reason : str
+        Why this engine runs.
 
     Attributes
     ----------
@@ -323,12 +326,17 @@ class EventsEngine:
         Messages on the heap and their bytes, by kind.
     """
 
-    def __init__(self, tables: Tables, clock: Clock, trace: MessageTrace | None = None) -> None:
+    name = "events"
+
+    def __init__(
+        self, tables: Tables, clock: Clock, trace: MessageTrace | None = None, reason: str = "it was asked for"
+    ) -> None:
+        self.reason = reason
         self.tables = tables
         self.clock = clock
         self.trace = trace
         self._in_flight = [[0, 0] for _ in MESSAGE_KINDS]
-        self._room = 0
+        self._scratch = _outbox(64)
         n_users = tables.n_users
         self.nodes: list[Node] = [User(self, n) if n < n_users else Router(self, n) for n in range(len(tables.nodes))]
 
@@ -336,6 +344,12 @@ class EventsEngine:
     def in_flight(self) -> np.ndarray:
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
         return np.array(self._in_flight, dtype=np.int64)
+
+    def delays_changed(self, lowest: float) -> None:
+        """Nothing depends on it here."""
+
+    def contacts_changed(self) -> None:
+        """Nothing depends on it here."""
 
     def send(self, message: Message, sender: int, receiver: int, fate: int, arrival: float) -> None:
         """Put a message onto its way, unless the network has dropped it already."""
@@ -362,11 +376,12 @@ class EventsEngine:
         copy.flags.writeable = False
         return copy
 
-    def outbox(self, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Scratch arrays for `n` messages: edges, fates, sizes, arrivals."""
-        if n > self._room:
-            self._room = n
-            self._scratch = (*(np.empty(n, dtype=np.int64) for _ in range(3)), np.empty(n))
-        if self._room == 0:
-            return (*(np.empty(0, dtype=np.int64) for _ in range(3)), np.empty(0))  # type: ignore[return-value]
-        return self._scratch  # type: ignore[return-value]
+    def outbox(self, n: int) -> tuple[np.ndarray, ...]:
+        """Scratch arrays for `n` messages: words of chance, edges, fates, sizes, arrivals."""
+        if len(self._scratch[0]) < n:
+            self._scratch = _outbox(n)
+        return self._scratch
+
+
+def _outbox(n: int) -> tuple[np.ndarray, ...]:
+    return (np.empty(n, dtype=np.uint64), *(np.empty(n, dtype=np.int64) for _ in range(3)), np.empty(n))

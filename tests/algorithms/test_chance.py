@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
@@ -23,6 +23,7 @@ from algorithms.chance import (
     uniform,
 )
 
+unhurried = settings(deadline=None)  # the first example may compile
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN, MASK = 0x9E3779B97F4A7C15, 2**64 - 1
 WORDS = st.integers(0, MASK)
@@ -41,11 +42,13 @@ def test_combine_gives_the_published_outputs_of_splitmix64(value, word):
     assert int(combine(np.uint64(0), np.uint64(value))) == word
 
 
+@unhurried
 @given(WORDS, WORDS)
 def test_the_order_of_a_pair_counts(a, b):
     assert (combine(np.uint64(a), np.uint64(b)) == combine(np.uint64(b), np.uint64(a))) == (a == b)
 
 
+@unhurried
 @given(WORDS, WORDS, WORDS, WORDS)
 def test_draw_chains_splitmix64_over_its_arguments(seed, purpose, entity, counter):
     expected = 0xBF58476D1CE4E5B9
@@ -178,6 +181,7 @@ def test_uniform_misses_both_ends():
     assert uniform(np.uint64(1 << 12)) == 3 * 2.0**-53
 
 
+@unhurried
 @given(WORDS)
 def test_uniform_is_the_word_as_a_fraction(word):
     assert uniform(np.uint64(word)) == pytest.approx((word + 0.5) / 2**64, abs=2.0**-52)
@@ -197,12 +201,14 @@ def test_standard_normal_keeps_its_values(word, number):
     assert standard_normal(np.uint64(word)) == pytest.approx(float.fromhex(number), rel=1e-15)
 
 
+@unhurried
 @given(WORDS | st.integers(0, 2**20) | st.integers(0, 2**40) | st.integers(MASK - 2**20, MASK))
 def test_standard_normal_inverts_the_normal_distribution(word):
     number = uniform(np.uint64(word))
     assert standard_normal(np.uint64(word)) == pytest.approx(ndtri(number), rel=4e-15, abs=1e-15)
 
 
+@unhurried
 @given(WORDS, WORDS)
 def test_standard_normal_grows_with_the_word(one, other):
     low, high = sorted([one, other])

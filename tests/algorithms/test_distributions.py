@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -25,6 +25,7 @@ from algorithms.distributions import (
     sample_each,
 )
 
+unhurried = settings(deadline=None)  # the first example may compile
 WORDS = st.integers(0, 2**64 - 1)
 ENDS = [0, 2**64 - 1]
 EVERY = [
@@ -121,6 +122,7 @@ def test_the_base_class_cannot_be_sampled():
         Distribution().parameters()
 
 
+@unhurried
 @given(WORDS)
 def test_inversion_agrees_with_scipy(word):
     p = uniform(np.uint64(word))
@@ -131,6 +133,7 @@ def test_inversion_agrees_with_scipy(word):
     assert number(Exponential(5), word) == pytest.approx(stats.expon.isf(p, scale=5), rel=1e-12)
 
 
+@unhurried
 @given(WORDS, WORDS)
 def test_numbers_move_together_with_the_word(one, other):
     low, high = sorted([one, other])
@@ -139,6 +142,7 @@ def test_numbers_move_together_with_the_word(one, other):
     assert number(Exponential(5), low) >= number(Exponential(5), high)
 
 
+@unhurried
 @given(WORDS)
 def test_common_random_numbers_scale_with_the_parameter(word):
     assert number(Exponential(10), word) == pytest.approx(10 * number(Exponential(1), word))
@@ -146,6 +150,7 @@ def test_common_random_numbers_scale_with_the_parameter(word):
     assert number(Exponential(2), word) > number(Exponential(1), word)
 
 
+@unhurried
 @given(WORDS, st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
 def test_empirical_gives_only_its_values(word, values):
     assert number(Empirical(values), word) in values
@@ -156,6 +161,7 @@ def test_empirical_reaches_both_ends_and_stays_inside(size):
     assert [number(Empirical(range(size)), word) for word in ENDS] == [0, size - 1]
 
 
+@unhurried
 @given(WORDS)
 def test_distributions_share_a_pool(word):
     rows, pool = compile_distributions(EVERY + EVERY[::-1])

@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from algorithms.metrics import mae, rmse
 
+unhurried = settings(deadline=None)  # the first example may compile
 PAIRS = st.integers(1, 50).flatmap(lambda n: arrays(float, (2, n), elements=st.floats(-1e3, 1e3)))
 
 
+@unhurried
 @given(PAIRS)
 def test_errors_against_numpy(pair):
     predicted, actual = pair

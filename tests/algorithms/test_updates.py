@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -17,6 +17,7 @@ from algorithms.updates import (
     update_user,
 )
 
+unhurried = settings(deadline=None)  # the first example may compile
 EPS = np.finfo(float).eps
 ENTRIES = st.floats(-10, 10)
 PAIRS = st.integers(1, 12).flatmap(
@@ -32,6 +33,7 @@ def rounding(own, received, x, eta, lam):
     return (4 + len(own)) * EPS * terms + 1e-300
 
 
+@unhurried
 @given(PAIRS, RATINGS, RATES, LAMBDAS)
 def test_equation_3(pair, x, eta, lam):
     u, v = pair
@@ -41,6 +43,7 @@ def test_equation_3(pair, x, eta, lam):
     assert (np.abs(moved - expected) <= rounding(u, v, x, eta, lam)).all()
 
 
+@unhurried
 @given(PAIRS, RATINGS, RATES, LAMBDAS)
 def test_equation_4(pair, x, eta, lam):
     u, v = pair
@@ -50,6 +53,7 @@ def test_equation_4(pair, x, eta, lam):
     assert (np.abs(moved - expected) <= rounding(v, u, x, eta, lam)).all()
 
 
+@unhurried
 @given(PAIRS, RATINGS, RATES, LAMBDAS)
 def test_both_equations_give_the_same_bits_with_roles_exchanged(pair, x, eta, lam):
     own, received = pair
@@ -60,6 +64,7 @@ def test_both_equations_give_the_same_bits_with_roles_exchanged(pair, x, eta, la
 
 
 @pytest.mark.parametrize("update", [update_user, update_item])
+@unhurried
 @given(pair=PAIRS, x=RATINGS, eta=RATES, lam=LAMBDAS)
 def test_the_profile_received_does_not_change(update, pair, x, eta, lam):
     own, received = pair
@@ -74,6 +79,7 @@ def test_an_update_by_hand():
     assert u.tolist() == [1.125, 2.25]
 
 
+@unhurried
 @given(PAIRS)
 def test_inner_sums_in_index_order(pair):
     a, b = pair

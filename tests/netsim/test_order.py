@@ -62,7 +62,7 @@ def test_order_at_equal_times(world, log, monkeypatch):
         *[("toggle", node) for node in (0, 1, 2)],
         *[("tick", node) for node in (0, 1, 2)],
         *[("request", 2, user, 2, -1) for user in (0, 1)],
-        *[("reply", user, 2, 3, user) for user in (0, 1)],
+        *[("reply", user, 2, 4, user) for user in (0, 1)],
         *[("profile", user, 2, 3, user) for user in (0, 1)],
         *[("profile", 2, user, 3, 2) for user in (0, 1)],
     ]
@@ -74,7 +74,7 @@ def test_the_end_comes_before_scripts_and_after_nothing_else(world, log):
     simulation.run(2.0, every=1.0)
     assert log[-1] == (2.0, "end")
     simulation.run(3.0, every=1.0)
-    assert [entry[1] for entry in log if entry[0] == 2.0][:3] == ["end", "script", "tick"]
+    assert list(dict.fromkeys(entry[1] for entry in log if entry[0] == 2.0))[:3] == ["end", "script", "tick"]
     assert PROBE < END < SCRIPTED < 0
 
 
@@ -216,9 +216,12 @@ def test_ticks_are_computed_and_not_accumulated(world):
 
 
 def test_an_interrupted_run_goes_on(world):
+    presses = iter([KeyboardInterrupt])
+
     def interrupt(time, row):
         if time >= 1.0:
-            raise KeyboardInterrupt
+            for press in presses:
+                raise press
 
     simulation = Simulation(world, seed=1)
     assert simulation.run(2.0, every=1.0, progress=interrupt).interrupted

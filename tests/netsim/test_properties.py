@@ -9,7 +9,7 @@ from netsim.engines.events import Message
 from netsim.messages import DELIVERED, FATES, MESSAGE_KINDS
 from tests.worlds import runs
 
-many = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 TAKEN = ("updated", "unknown", "unrated")
 
 

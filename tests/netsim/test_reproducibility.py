@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import networkx as nx
@@ -160,7 +161,7 @@ def test_churn_leaves_the_draws_of_what_is_still_sent():
 
 def test_loss_leaves_the_delays_of_what_survives_and_lost_sets_are_nested():
     lost = [~np.isfinite(broadcasts(lively(loss=loss))["arrives"]) for loss in (0.0, 0.3, 0.6, 1.0)]
-    for fewer, more in zip(lost, lost[1:], strict=False):
+    for fewer, more in pairwise(lost):
         assert fewer.sum() < more.sum()
         assert more[fewer].all()
     plain, lossy = broadcasts(lively(loss=0.0))["arrives"], broadcasts(lively(loss=0.3))["arrives"]

@@ -1,0 +1,285 @@
+"""The compiled engine: SimPy keeps the clock and all that is scripted, and numba code runs everything in between."""
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from netsim.clock import Clock
+from netsim.engines.compiled.calendar import BATCH
+from netsim.engines.compiled.lane import Lane
+from netsim.engines.compiled.loop import (
+    BOX_MESSAGE,
+    DONE,
+    GROW,
+    TOO_EARLY,
+    advance,
+    count_in_flight,
+    receive_box,
+    start,
+)
+from netsim.engines.compiled.team import REPORT, run_lane
+from netsim.messages import MESSAGE_KINDS
+from netsim.tables import ANSWER_ROW, Tables
+
+__all__ = ["CompiledEngine"]
+
+# Events between two looks at the keyboard: a fraction of a second.
+BUDGET_EVENTS = 500_000
+# A second thread pays where a window holds at least so many messages, on average.
+MESSAGES_PER_WINDOW = 100
+
+
+class CompiledEngine:
+    """Runs the nodes of a world in compiled loops between the SimPy events of a clock.
+
+    Parameters
+    ----------
+    tables : Tables
+        The state, changed as the run goes on.
+    clock : Clock
+        Before each of its events it asks this engine to go ahead up to it.
+    lowest_jitter : float
+        The drawn part of a delay is at least this long, in seconds.
+    threads : int, optional
+        Default: as many as pay.
+
+    Attributes
+    ----------
+    lanes : list of Lane
+        One for each thread.
+    reason : str
+        Why there are so many threads.
+    """
+
+    name = "compiled"
+
+    def __init__(self, tables: Tables, clock: Clock, *, lowest_jitter: float = 0.0, threads: int | None = None) -> None:
+        self.tables = tables
+        self._lowest_jitter = lowest_jitter
+        n_lanes, self.reason = _threads(tables, self._shortest_delay(), threads)
+        self.lanes = [Lane(number, tables, n_lanes) for number in range(n_lanes)]
+        self.lane_of = _share(tables, n_lanes)
+        self._time = 0.0
+        self._arrived = np.zeros(8, dtype=np.int64)
+        self._reports = np.zeros((2, n_lanes), dtype=REPORT)
+        self._pool = ThreadPoolExecutor(n_lanes - 1) if n_lanes > 1 else None
+        self._counts = np.zeros((2, n_lanes, n_lanes, 3), dtype=np.int64)
+        self._make_boxes((0, 0, 0) if n_lanes == 1 else (4096, 1024, 1024))
+        self.contacts_changed()
+        for lane in self.lanes:
+            lane.grow(2 * len(tables.nodes), 0, 0)
+            start(
+                tables.settings,
+                tables.nodes,
+                lane.calendar,
+                lane.heads,
+                lane.current,
+                lane.events,
+                lane.batches,
+                tables.edges,
+                self.lane_of,
+                lane.number,
+            )
+        clock.ahead = self.advance
+
+    @property
+    def in_flight(self) -> np.ndarray:
+        """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2). Counted one by one."""
+        counted = np.zeros((len(MESSAGE_KINDS), 2), dtype=np.int64)
+        t = self.tables
+        for lane in self.lanes:
+            count_in_flight(
+                t.settings, lane.calendar, lane.heads, lane.current, lane.events, lane.batches, t.edges, counted
+            )
+        return counted
+
+    def advance(self, stop: float) -> None:
+        """Take all model events before a time in seconds."""
+        if stop <= self._time:
+            return
+        if len(self.lanes) == 1:
+            self._advance_alone(stop)
+        else:
+            self._advance_team(stop)
+        self._time = stop
+        for lane in self.lanes:
+            self.tables.accounts += lane.accounts
+            self.tables.updates += lane.updates
+            lane.accounts[:] = 0
+            lane.updates[:] = 0
+            lane.fit_width(self.tables, stop)
+
+    def delays_changed(self, lowest: float) -> None:
+        """Take note that the drawn part of a delay is now at least `lowest` seconds."""
+        self._lowest_jitter = lowest
+        self._fit_windows()
+
+    def contacts_changed(self) -> None:
+        """Take note that edges and contact lists have changed."""
+        for lane in self.lanes:
+            lane.fit_scratch(self.tables)
+        self._fit_windows()
+
+    def _fit_windows(self) -> None:
+        """Make windows a little shorter than the shortest delay, so that rounding never puts an arrival into its own."""
+        seconds = self._shortest_delay()
+        self._windows_per_second = 1.0 / (seconds * (1.0 - 1e-6)) if seconds > 0 else 0.0
+
+    def _shortest_delay(self) -> float:
+        """No message that is sent from now on takes less, in seconds."""
+        edges = self.tables.edges
+        paths = min((float(edges[way].min()) for way in ("base", "back") if len(edges)), default=0.0)
+        return max(float(self.tables.settings["minimum_delay"][0]), paths + self._lowest_jitter)
+
+    def _arguments(self, lane: Lane) -> tuple[np.ndarray, ...]:
+        t = self.tables
+        return (
+            t.settings,
+            t.laws,
+            t.pool,
+            t.values,
+            t.profiles,
+            t.nodes,
+            t.owned,
+            t.contacts,
+            t.edges,
+            t.slots,
+            t.own_start,
+            t.own_item,
+            t.own_value,
+            lane.accounts,
+            lane.updates,
+            *lane.arrays(),
+            self.lane_of,
+            lane.batch_of,
+        )
+
+    def _advance_alone(self, stop: float) -> None:
+        lane = self.lanes[0]
+        status = GROW
+        while status != DONE:
+            boxes = (self._counts[0, 0], *(box[0, 0] for box in self._boxes))
+            status = advance(*self._arguments(lane), *boxes, stop, 0, 0.0, BUDGET_EVENTS)
+            if status == GROW:
+                self._grow(lane)
+
+    def _advance_team(self, stop: float) -> None:
+        assert self._pool is not None
+        for lane in self.lanes:
+            lane.lane["window"] = math.floor(self._time * self._windows_per_second)
+        status = GROW
+        while status != DONE:
+            common = (
+                self._counts,
+                *self._boxes,
+                self._arrived,
+                self._reports,
+                stop,
+                self._windows_per_second,
+                BUDGET_EVENTS,
+            )
+            calls = [(*self._arguments(lane), *common) for lane in self.lanes]
+            others = [self._pool.submit(run_lane, *call) for call in calls[1:]]
+            status = run_lane(*calls[0])
+            for other in others:
+                other.result()
+            parity = int(self.lanes[0].lane["round"][0]) & 1
+            for lane in self.lanes:
+                reported = self._reports[parity, lane.number]["status"]
+                if status != DONE and reported == GROW:
+                    self._grow(lane)
+                elif status != DONE and reported == TOO_EARLY:
+                    raise RuntimeError(
+                        "a message would arrive within the window of time it was sent in; "
+                        "please report this with the world and the seed"
+                    )
+        self._exchange()
+
+    def _exchange(self) -> None:
+        """Hand over what waits in the boxes, so that every message in flight is in a calendar."""
+        for receiver in self.lanes:
+            for sender in range(len(self.lanes)):
+                for parity in range(2):
+                    at = (parity, sender, receiver.number)
+                    while (
+                        receive_box(
+                            receiver.lane,
+                            receiver.calendar,
+                            receiver.heads,
+                            receiver.current,
+                            receiver.events,
+                            receiver.batches,
+                            receiver.payloads,
+                            receiver.answers,
+                            receiver.blocks,
+                            self.tables.edges,
+                            self._counts[at],
+                            *(box[at] for box in self._boxes),
+                        )
+                        == GROW
+                    ):
+                        self._grow(receiver)
+            receiver.lane["received"] = receiver.lane["round"]
+
+    def _grow(self, lane: Lane) -> None:
+        """Make the room that a lane needs, in its own pools and in the boxes."""
+        row = lane.lane[0]
+        need = (int(row["need_events"]), int(row["need_batches"]), int(row["need_answers"]))
+        lane.grow(*need)
+        if len(self.lanes) > 1:
+            room = [box.shape[3] for box in (self._boxes[0], self._boxes[1], self._boxes[3])]
+            fullest = self._counts.max(axis=(0, 1, 2))
+            wanted = [
+                max(size, size + size // 2 if full + more > size else size, int(full) + more)
+                for size, full, more in zip(room, fullest, need, strict=True)
+            ]
+            if wanted != room:
+                self._make_boxes((wanted[0], wanted[1], wanted[2]))
+
+    def _make_boxes(self, room: tuple[int, int, int]) -> None:
+        """Make the boxes through which lanes exchange messages, with what the old ones hold."""
+        n_messages, n_batches, n_answers = room
+        shape = self._counts.shape[:3]
+        rank = self.tables.values.shape[1]
+        boxes = (
+            np.zeros((*shape, n_messages), dtype=BOX_MESSAGE),
+            np.zeros((*shape, n_batches), dtype=BATCH),
+            np.zeros((*shape, n_batches, rank)),
+            np.zeros((*shape, n_answers), dtype=ANSWER_ROW),
+        )
+        for box, old in zip(boxes, getattr(self, "_boxes", ()), strict=False):
+            box[:, :, :, : old.shape[3]] = old
+        self._boxes = boxes
+
+
+def _threads(tables: Tables, shortest_delay: float, threads: int | None) -> tuple[int, str]:
+    """Number of lanes, and why."""
+    if threads == 1:
+        return 1, "one thread was asked for"
+    if tables.settings["minimum_delay"][0] <= 0:
+        return 1, "one thread, since minimum_delay is 0"
+    nodes = tables.nodes
+    per_second = float((nodes["contact_count"] * nodes["owned_count"] / nodes["period"]).sum())
+    per_window = per_second * shortest_delay
+    told = f"the shortest delay, {shortest_delay:g} s, holds about {per_window:.0f} messages"
+    if threads is not None:
+        return threads, f"{threads} threads were asked for; {told}"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if per_window < MESSAGES_PER_WINDOW or cores == 1:
+        return 1, f"one thread, since {told}" if cores > 1 else "one thread, since there is one core"
+    n = min(cores, 8, int(per_window // (MESSAGES_PER_WINDOW // 2)))
+    return n, f"{n} threads, since {told}"
+
+
+def _share(tables: Tables, n_lanes: int) -> np.ndarray:
+    """Lane of each node, int32: users and routers apart, each lane with about the same share of the messages."""
+    received = np.bincount(tables.edges["receiver"], minlength=len(tables.nodes))
+    work = received + tables.nodes["contact_count"] * tables.nodes["owned_count"] + 1
+    lane_of = np.empty(len(work), dtype=np.int32)
+    n_users = tables.n_users
+    for part in (slice(0, n_users), slice(n_users, len(work))):
+        done = np.cumsum(work[part]) - work[part]
+        lane_of[part] = done * n_lanes // max(1, int(work[part].sum()))
+    return lane_of

@@ -1,0 +1,141 @@
+"""The memory of a lane: pools that grow on demand with what is in flight, and never drop anything."""
+
+import numpy as np
+
+from netsim.engines.compiled.calendar import BATCH, CALENDAR, EVENT, NONE, gather, rebuild
+from netsim.engines.compiled.loop import LANE
+from netsim.tables import ANSWER_ROW, Tables
+
+__all__ = ["Lane"]
+
+N_BLOCK_CLASSES = 40
+
+
+class Lane:
+    """Pending events of a share of the nodes, and what their messages carry.
+
+    Parameters
+    ----------
+    number : int
+    tables : Tables
+    n_lanes : int
+    """
+
+    def __init__(self, number: int, tables: Tables, n_lanes: int) -> None:
+        rank = tables.values.shape[1]
+        self.number = number
+        self.lane = np.zeros(1, dtype=LANE)
+        self.lane["number"] = number
+        self.calendar = np.zeros(1, dtype=CALENDAR)
+        self.calendar["day"] = -1
+        self.calendar["per_second"] = 1000.0
+        self.calendar["free_event"] = self.calendar["free_batch"] = NONE
+        self.heads = np.full(1 << 12, NONE, dtype=np.int32)
+        self.current = np.empty(0, dtype=np.int32)
+        self.spare = np.empty(0, dtype=np.int32)
+        self.events = np.empty(0, dtype=EVENT)
+        self.batches = np.empty(0, dtype=BATCH)
+        self.payloads = np.empty((0, rank))
+        self.answers = np.empty(0, dtype=ANSWER_ROW)
+        self.blocks = np.full(N_BLOCK_CLASSES, NONE, dtype=np.int64)
+        self.accounts = np.zeros_like(tables.accounts)
+        self.updates = np.zeros_like(tables.updates)
+        self.batch_of = np.empty(n_lanes, dtype=np.int64)
+        self.fit_scratch(tables)
+        self.grow(1024, 1024, 1024)
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays that `loop.advance` takes after the accounts, in its order."""
+        return (
+            self.lane,
+            self.calendar,
+            self.heads,
+            self.current,
+            self.spare,
+            self.events,
+            self.batches,
+            self.payloads,
+            self.answers,
+            self.blocks,
+            self.named,
+            self.words,
+            self.sent,
+            self.fates,
+            self.sizes,
+            self.arrivals,
+        )
+
+    def fit_scratch(self, tables: Tables) -> None:
+        """Make the scratch arrays large enough for the longest contact list and the fullest router."""
+        longest = max(1, int(tables.nodes["contact_count"].max()))
+        self.named = np.zeros(max(1, int(tables.nodes["owned_count"].max())), dtype=ANSWER_ROW)
+        self.words = np.empty(longest, dtype=np.uint64)
+        self.sent, self.fates, self.sizes = (np.empty(longest, dtype=np.int64) for _ in range(3))
+        self.arrivals = np.empty(longest)
+
+    def grow(self, need_events: int, need_batches: int, need_answers: int) -> None:
+        """Make room for at least so many further events, batches and answers."""
+        calendar = self.calendar[0]
+        if calendar["unused_events"] < need_events:
+            size = _larger(len(self.events), need_events)
+            self.current, self.spare = _longer(self.current, size), _longer(self.spare, size)
+            first, self.events = len(self.events), _longer(self.events, size)
+            self.events["next"][first:] = np.arange(first + 1, size + 1)
+            self.events["next"][-1] = calendar["free_event"]
+            calendar["free_event"] = first
+            calendar["unused_events"] += size - first
+        if calendar["unused_batches"] < need_batches:
+            size = _larger(len(self.batches), need_batches)
+            first, self.batches = len(self.batches), _longer(self.batches, size)
+            self.payloads = _longer(self.payloads, size)
+            self.batches["references"][first:] = np.arange(first + 1, size + 1)
+            self.batches["references"][-1] = calendar["free_batch"]
+            calendar["free_batch"] = first
+            calendar["unused_batches"] += size - first
+        top = int(self.lane["answers_top"][0])
+        if top + need_answers > len(self.answers):
+            self.answers = _longer(self.answers, _larger(len(self.answers), need_answers))
+
+    def fit_width(self, tables: Tables, now: float) -> None:
+        """Choose the width of a day so that a day holds a handful of events."""
+        calendar = self.calendar[0]
+        opened, taken = int(calendar["opened"]), int(calendar["taken"])
+        if opened + taken < 20_000:
+            return
+        per_day = (taken + 1) / (opened + 1)
+        calendar["opened"] = calendar["taken"] = 0
+        if 2.0 <= per_day <= 16.0:
+            return
+        per_second = float(calendar["per_second"]) * per_day / 6.0
+        # Times are taken in whole days, which must stay exact in float64, and a day must not shrink for ties alone.
+        per_second = min(max(per_second, 1e-6), 1e6, 2.0**50 / max(now, 1.0))
+        if per_second != calendar["per_second"]:
+            self.set_width(tables, per_second, now)
+
+    def set_width(self, tables: Tables, per_second: float, now: float) -> None:
+        """Give a day the length of `1 / per_second` seconds."""
+        gather(self.calendar, self.heads, self.current, self.events)
+        if len(self.heads) < len(self.events):
+            self.heads = np.full(1 << int(len(self.events) - 1).bit_length(), NONE, dtype=np.int32)
+        rebuild(
+            self.calendar,
+            self.heads,
+            self.current,
+            self.spare,
+            self.events,
+            self.batches,
+            tables.edges,
+            float(per_second),
+            float(now),
+        )
+
+
+def _larger(size: int, need: int) -> int:
+    """New size of a pool: at least half as large again, and room for what is needed."""
+    return max(size + need, size + size // 2, 1024)
+
+
+def _longer(array: np.ndarray, size: int) -> np.ndarray:
+    longer = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

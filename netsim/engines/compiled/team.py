@@ -1,0 +1,169 @@
+"""Several lanes side by side: windows of time, within which no lane can reach another.
+
+Every delay is at least L > 0. Time is cut into windows a little shorter than L; what is sent in one window arrives in
+a later one. So in each window the lanes advance on their own, and at its end they hand over the messages for each
+other. Which window a time belongs to is decided by `floor(time * windows_per_second)` alone.
+"""
+
+import math
+
+import numpy as np
+
+from algorithms.compilation import kernel
+from netsim.engines.compiled.barrier import wait_for_all
+from netsim.engines.compiled.loop import BUDGET, DONE, advance, receive_box
+
+__all__ = ["run_lane"]
+
+# One row for each lane and parity of the round, on cache lines of their own.
+REPORT = np.dtype([("status", "i8"), ("next_window", "i8"), ("unused", "i8", 6)])
+
+
+def run_lane(
+    settings,
+    laws,
+    pool,
+    values,
+    profiles,
+    nodes,
+    owned,
+    contacts,
+    edges,
+    slots,
+    own_start,
+    own_item,
+    own_value,
+    accounts,
+    updates,
+    lane,
+    calendar,
+    heads,
+    current,
+    spare,
+    events,
+    batches,
+    payloads,
+    answers,
+    blocks,
+    named,
+    words,
+    sent,
+    fates,
+    sizes,
+    arrivals,
+    lane_of,
+    batch_of,
+    box_counts,
+    box_messages,
+    box_batches,
+    box_payloads,
+    box_answers,
+    arrived,
+    reports,
+    stop,
+    windows_per_second,
+    budget,
+):
+    """Advance one lane of a team up to the time `stop`, in step with the others.
+
+    The boxes have shape (2, lanes, lanes, ...): parity of the round, sender, receiver. All lanes return together:
+    DONE where everything before `stop` is done, else for the reason in `reports`, to be called again.
+    """
+    l = lane[0]
+    number, n_lanes = l.number, batch_of.shape[0]
+    begun = l.done
+    last_window = np.int64(math.floor(stop * windows_per_second))
+    while True:
+        parity = l.round & 1
+        status = DONE
+        if l.received < l.round:
+            for sender in range(n_lanes):
+                if sender != number and status == DONE:
+                    status = receive_box(
+                        lane,
+                        calendar,
+                        heads,
+                        current,
+                        events,
+                        batches,
+                        payloads,
+                        answers,
+                        blocks,
+                        edges,
+                        box_counts[1 - parity, sender, number],
+                        box_messages[1 - parity, sender, number],
+                        box_batches[1 - parity, sender, number],
+                        box_payloads[1 - parity, sender, number],
+                        box_answers[1 - parity, sender, number],
+                    )
+            if status == DONE:
+                l.received = l.round
+        if status == DONE:
+            status = advance(
+                settings,
+                laws,
+                pool,
+                values,
+                profiles,
+                nodes,
+                owned,
+                contacts,
+                edges,
+                slots,
+                own_start,
+                own_item,
+                own_value,
+                accounts,
+                updates,
+                lane,
+                calendar,
+                heads,
+                current,
+                spare,
+                events,
+                batches,
+                payloads,
+                answers,
+                blocks,
+                named,
+                words,
+                sent,
+                fates,
+                sizes,
+                arrivals,
+                lane_of,
+                batch_of,
+                box_counts[parity, number],
+                box_messages[parity, number],
+                box_batches[parity, number],
+                box_payloads[parity, number],
+                box_answers[parity, number],
+                stop,
+                l.window,
+                windows_per_second,
+                budget,
+            )
+        following = l.next_window
+        for to in range(n_lanes):
+            for n in range(box_counts[parity, number, to, 0]):
+                time = box_messages[parity, number, to, n].time
+                following = min(following, np.int64(math.floor(time * windows_per_second)))
+        if status == DONE and l.done - begun > budget:
+            status = BUDGET
+        reports[parity, number].status = status
+        reports[parity, number].next_window = following
+        l.meeting += 1
+        wait_for_all(arrived, n_lanes, l.meeting)
+
+        for other in range(n_lanes):
+            status = max(status, reports[parity, other].status)
+            following = min(following, reports[parity, other].next_window)
+        if status != DONE:
+            return status
+        l.round += 1
+        if following > last_window or (following == last_window and l.window == last_window):
+            return DONE
+        l.window = max(following, l.window)
+
+
+run_lane = kernel(run_lane, inline=False, nogil=True)
