@@ -132,14 +132,14 @@ def broadcast(
     threshold = np.uint64(0xFFFFFFFFFFFFFFFF)
     if 0 < node.fan_out < n_contacts:
         for n in range(n_contacts):
-            receiver = nodes[edges[contacts[first + n]].receiver]
-            words[n] = draw(seed, purposes.FAN_OUT, combine(row.key, receiver.key), tick)
+            pair = combine(row.key, edges[contacts[first + n]].receiver_key)
+            words[n] = draw(seed, purposes.FAN_OUT, pair, tick)
         threshold = _kth_smallest(words, n_contacts, node.fan_out)
 
     n_sent = 0
     for n in range(n_contacts):
         edge = contacts[first + n]
-        pair = combine(row.key, nodes[edges[edge].receiver].key)
+        pair = combine(row.key, edges[edge].receiver_key)
         if 0 < node.fan_out < n_contacts and draw(seed, purposes.FAN_OUT, pair, tick) > threshold:
             continue
         loss_word = draw(seed, purposes.BROADCAST_LOSS, pair, tick)
@@ -184,31 +184,31 @@ def _kth_smallest(words, n, k):
 
 @kernel
 def user_takes_profile(
-    settings, values, profiles, nodes, edges, slots, accounts, updates, edge, profile, stamp, payload, size
+    settings, values, profiles, nodes, slots, accounts, updates, user, slot, stamp, payload, size
 ):
-    """A user receives an item profile over `edge`: equation (3) if he rated the item; returns the fate.
+    """A user receives an item profile: equation (3) if he rated the item; returns the fate.
 
     Parameters
     ----------
-    edge, profile, stamp : int
-        The message: over which edge, whose profile, its stamp.
+    user, slot : int
+        The receiver, and the slot of the item on the edge that the message came over.
+    stamp : int
     payload : float64, shape (rank,)
         The profile as it was sent.
     size : int
         Bytes of the message.
     """
-    user = edges[edge].receiver
-    slot = slots[edges[edge].slot + profiles[profile].offset]
+    known = slots[slot]
     if not nodes[user].online:
         fate = LOST_OFFLINE
-    elif settings[0].discard_stale and stamp <= slot.taken:
+    elif settings[0].discard_stale and stamp <= known.taken:
         fate = STALE
     else:
-        slot.taken = max(slot.taken, stamp)
-        if slot.state == RATED:
+        known.taken = max(known.taken, stamp)
+        if known.state == RATED:
             own = profiles[user]
             eta, weight = _step(settings, own)
-            update_user(values[user], payload, slot.value, eta, weight)
+            update_user(values[user], payload, known.value, eta, weight)
             own.updates += 1
             updates[0] += 1
             fate = UPDATED
@@ -235,6 +235,8 @@ def router_takes_profile(
     accounts,
     updates,
     edge,
+    router,
+    slot,
     stamp,
     count,
     payload,
@@ -248,7 +250,9 @@ def router_takes_profile(
 
     Parameters
     ----------
-    edge, stamp : int
+    edge, router, slot : int
+        The edge, its receiver and its first slot.
+    stamp : int
     count : int
         The user's rating count, as the message carries it.
     payload : float64, shape (rank,)
@@ -267,35 +271,25 @@ def router_takes_profile(
     request_fate : int
     request_arrival : float64
     """
-    link = edges[edge]
-    if not nodes[link.receiver].online:
-        account(accounts, PROFILE, LOST_OFFLINE, size)
-        return LOST_OFFLINE, 0, LOST_LINK, math.inf
-    if settings[0].discard_stale and stamp <= link.taken:
-        account(accounts, PROFILE, STALE, size)
-        return STALE, 0, LOST_LINK, math.inf
-    _see_count(nodes, edges, slots, edge, count)
-    if settings[0].attach_ratings:
-        _learn_attached(profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge)
-    fate, n_named = _apply_user_profile(
-        settings,
-        values,
-        profiles,
-        nodes,
-        owned,
-        edges,
-        slots,
-        updates,
-        edge,
-        stamp,
-        payload,
-        now,
-        named,
-    )
-    account(accounts, PROFILE, fate, size)
     request_fate, request_arrival = LOST_LINK, math.inf
+    n_named = 0
+    if not nodes[router].online:
+        fate = LOST_OFFLINE
+    elif settings[0].discard_stale and stamp <= slots[slot].taken:
+        fate = STALE
+    else:
+        _see_count(nodes, slots, router, slot, count)
+        if settings[0].attach_ratings:
+            user = edges[edge].sender
+            _learn_attached(profiles, nodes, owned, slots, own_start, own_item, own_value, user, router, slot)
+        fate, n_named = _apply_user_profile(
+            settings, values, profiles, nodes, owned, slots, updates, router, slot, stamp, payload, now, named
+        )
+    account(accounts, PROFILE, fate, size)
     if n_named > 0:
-        request_fate, request_arrival = _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now)
+        request_fate, request_arrival = _send_request(
+            settings, laws, pool, nodes, edges, slots, accounts, edge, n_named, now
+        )
     return fate, n_named, request_fate, request_arrival
 
 
@@ -352,7 +346,7 @@ def user_takes_request(
         item = owned[first + answers[n].offset] - n_users
         answers[n].state, answers[n].value = _own_rating(own_start, own_item, own_value, user, item)
     profiles[user].stamp += 1
-    pair = combine(nodes[link.receiver].key, nodes[user].key)
+    pair = combine(link.receiver_key, nodes[user].key)
     reply_fate, reply_arrival = cross(
         settings,
         laws,
@@ -383,6 +377,8 @@ def router_takes_reply(
     accounts,
     updates,
     edge,
+    router,
+    slot,
     attempt,
     stamp,
     count,
@@ -396,39 +392,29 @@ def router_takes_reply(
 
     Parameters, and what is returned, as in `router_takes_profile`; `attempt` is the request's that is answered.
     """
-    link = edges[edge]
-    if not nodes[link.receiver].online:
-        account(accounts, REPLY, LOST_OFFLINE, size)
-        return LOST_OFFLINE, 0, LOST_LINK, math.inf
-    if attempt == link.attempt:
-        link.deadline = -math.inf
-    _see_count(nodes, edges, slots, edge, count)
-    first = nodes[link.receiver].owned_start
-    for n in range(answers.shape[0]):
-        offset = answers[n].offset
-        _learn(profiles[owned[first + offset]], slots[link.slot + offset], answers[n].state, answers[n].value)
-    if settings[0].discard_stale and stamp <= link.taken:
-        account(accounts, REPLY, STALE, size)
-        return STALE, 0, LOST_LINK, math.inf
-    fate, n_named = _apply_user_profile(
-        settings,
-        values,
-        profiles,
-        nodes,
-        owned,
-        edges,
-        slots,
-        updates,
-        edge,
-        stamp,
-        payload,
-        now,
-        named,
-    )
-    account(accounts, REPLY, fate, size)
     request_fate, request_arrival = LOST_LINK, math.inf
+    n_named = 0
+    if not nodes[router].online:
+        fate = LOST_OFFLINE
+    else:
+        if attempt == slots[slot].attempt:
+            slots[slot].deadline = -math.inf
+        _see_count(nodes, slots, router, slot, count)
+        first = nodes[router].owned_start
+        for n in range(answers.shape[0]):
+            offset = answers[n].offset
+            _learn(profiles, owned[first + offset], slots, slot + offset, answers[n].state, answers[n].value)
+        if settings[0].discard_stale and stamp <= slots[slot].taken:
+            fate = STALE
+        else:
+            fate, n_named = _apply_user_profile(
+                settings, values, profiles, nodes, owned, slots, updates, router, slot, stamp, payload, now, named
+            )
+    account(accounts, REPLY, fate, size)
     if n_named > 0:
-        request_fate, request_arrival = _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now)
+        request_fate, request_arrival = _send_request(
+            settings, laws, pool, nodes, edges, slots, accounts, edge, n_named, now
+        )
     return fate, n_named, request_fate, request_arrival
 
 
@@ -452,36 +438,35 @@ def _step(settings, profile):
 
 
 @kernel
-def _see_count(nodes, edges, slots, edge, count):
+def _see_count(nodes, slots, router, slot, count):
     """A router sees how many ratings a user has: if more than before, what he had not rated must be asked again."""
-    link = edges[edge]
-    if count > link.count:
-        link.count = count
-        for offset in range(nodes[link.receiver].owned_count):
-            if slots[link.slot + offset].state == NOT_RATED:
-                slots[link.slot + offset].state = UNASKED
+    if count > slots[slot].count:
+        slots[slot].count = count
+        for offset in range(nodes[router].owned_count):
+            if slots[slot + offset].state == NOT_RATED:
+                slots[slot + offset].state = UNASKED
 
 
 @kernel
 def _apply_user_profile(
-    settings, values, profiles, nodes, owned, edges, slots, updates, edge, stamp, payload, now, named
+    settings, values, profiles, nodes, owned, slots, updates, router, slot, stamp, payload, now, named
 ):
     """Apply a fresh user profile to each hosted item, in item order, and name the unknown ratings to ask for."""
-    link = edges[edge]
-    link.taken = max(link.taken, stamp)
-    first, n_hosted = nodes[link.receiver].owned_start, nodes[link.receiver].owned_count
+    head = slots[slot]
+    head.taken = max(head.taken, stamp)
+    first = nodes[router].owned_start
     n_updated, n_unknown = 0, 0
-    for offset in range(n_hosted):
-        slot = slots[link.slot + offset]
-        if slot.state == RATED:
+    for offset in range(nodes[router].owned_count):
+        known = slots[slot + offset]
+        if known.state == RATED:
             profile = owned[first + offset]
             own = profiles[profile]
             eta, weight = _step(settings, own)
-            update_item(values[profile], payload, slot.value, eta, weight)
+            update_item(values[profile], payload, known.value, eta, weight)
             own.updates += 1
             updates[1] += 1
             n_updated += 1
-        elif slot.state == UNASKED:
+        elif known.state == UNASKED:
             named[n_unknown].offset = offset
             n_unknown += 1
     if n_updated > 0:
@@ -490,25 +475,26 @@ def _apply_user_profile(
         fate = UNKNOWN
     else:
         fate = UNRATED
-    if now < link.deadline:
+    if now < head.deadline:
         n_unknown = 0  # a request is outstanding
     return fate, n_unknown
 
 
 @kernel
-def _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, now):
+def _send_request(settings, laws, pool, nodes, edges, slots, accounts, edge, n_named, now):
     """Send a request back over `edge`; returns its fate and its time of arrival."""
     link = edges[edge]
-    link.attempt += 1
-    link.deadline = now + settings[0].request_timeout
-    pair = combine(nodes[link.receiver].key, nodes[link.sender].key)
+    head = slots[link.slot]
+    head.attempt += 1
+    head.deadline = now + settings[0].request_timeout
+    pair = combine(link.receiver_key, nodes[link.sender].key)
     fate, arrival = cross(
         settings,
         laws,
         pool,
         link.back,
-        draw(settings[0].seed, purposes.REQUEST_LOSS, pair, link.attempt),
-        draw(settings[0].seed, purposes.REQUEST_DELAY, pair, link.attempt),
+        draw(settings[0].seed, purposes.REQUEST_LOSS, pair, head.attempt),
+        draw(settings[0].seed, purposes.REQUEST_DELAY, pair, head.attempt),
         now,
     )
     size = message_size(REQUEST, settings[0].rank, n_named)
@@ -519,25 +505,24 @@ def _send_request(settings, laws, pool, nodes, edges, accounts, edge, n_named, n
 
 
 @kernel
-def _learn(profile, slot, state, value):
+def _learn(profiles, profile, slots, slot, state, value):
     """A router learns whether and how a user rated an item."""
     if state == RATED:
-        if slot.state != RATED:
-            profile.known += 1
-        slot.value = value
-    slot.state = state
+        if slots[slot].state != RATED:
+            profiles[profile].known += 1
+        slots[slot].value = value
+    slots[slot].state = state
 
 
 @kernel
-def _learn_attached(profiles, nodes, owned, edges, slots, own_start, own_item, own_value, edge):
+def _learn_attached(profiles, nodes, owned, slots, own_start, own_item, own_value, user, router, slot):
     """A router learns from the ratings that a user attached to his profile."""
-    link = edges[edge]
-    first, n_hosted = nodes[link.receiver].owned_start, nodes[link.receiver].owned_count
+    first = nodes[router].owned_start
     n_users = own_start.shape[0] - 1
-    for offset in range(n_hosted):
+    for offset in range(nodes[router].owned_count):
         profile = owned[first + offset]
-        state, value = _own_rating(own_start, own_item, own_value, link.sender, profile - n_users)
-        _learn(profiles[profile], slots[link.slot + offset], state, value)
+        state, value = _own_rating(own_start, own_item, own_value, user, profile - n_users)
+        _learn(profiles, profile, slots, slot + offset, state, value)
 
 
 @kernel

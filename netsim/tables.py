@@ -3,7 +3,7 @@
 Rows are records, so that what one event touches lies together in memory. Indices: nodes are the users, then the
 routers; profiles are the users' (profile i is user i's), then the items' (profile n_users + j is item j's). An *edge*
 is a directed pair of nodes of which the first has the second in its contact list. Its *slots* are one for each item
-that the router of the pair hosts, in item order. The state that an edge and its slots hold is the receiver's.
+that the router of the pair hosts, in item order (at least one); they hold the state of the receiver.
 """
 
 from dataclasses import dataclass
@@ -72,27 +72,29 @@ PROFILE_ROW = np.dtype(
     ],
     align=True,
 )
+# Read by the sender; never changes once made.
 EDGE = np.dtype(
     [
         ("base", "f8"),  # seconds: path latency and access delays, inf where no path joins the places
         ("back", "f8"),  # the same from receiver to sender
+        ("receiver_key", "u8"),
         ("slot", "i8"),  # first slot
-        # What a router knows of the user who sends over this edge:
-        ("taken", "i8"),  # stamp of the user's profile last taken
-        ("deadline", "f8"),  # until when a request is outstanding
         ("sender", "i4"),
         ("receiver", "i4"),
-        ("attempt", "i4"),  # requests sent
-        ("count", "i4"),  # the user's rating count last seen
         ("attached", "i4"),  # ratings that the user can attach: those of items hosted there
     ],
     align=True,
 )
+# Written by the receiver, all it touches at a message side by side. What a router knows of the user as a whole stands
+# in the first slot of the edge.
 SLOT = np.dtype(
     [
         ("value", "f8"),  # the rating, where the state is RATED
-        ("taken", "i8"),  # at a user: stamp of the item's profile last taken
-        ("state", "i8"),
+        ("deadline", "f8"),  # first slot at a router: until when a request is outstanding
+        ("state", "i4"),
+        ("taken", "i4"),  # stamp last taken: of the item's profile, or in the first slot at a router of the user's
+        ("attempt", "i4"),  # first slot at a router: requests sent
+        ("count", "i4"),  # first slot at a router: the user's rating count last seen
     ],
     align=True,
 )
@@ -200,6 +202,7 @@ class Base:
         Path latencies in seconds.
     access : float64, shape (n_nodes,)
         Access delay of each node in seconds.
+    node_keys : uint64, shape (n_nodes,)
     """
 
     ratings: Ratings
@@ -210,6 +213,7 @@ class Base:
     up: np.ndarray
     down: np.ndarray
     access: np.ndarray
+    node_keys: np.ndarray
 
     def make_edges(self, sender: np.ndarray, receiver: np.ndarray, first_slot: int) -> tuple[np.ndarray, np.ndarray]:
         """Edges and slots between the given nodes, as they are before anything was sent.
@@ -232,20 +236,24 @@ class Base:
         edges = np.zeros(len(sender), dtype=EDGE)
         edges["sender"], edges["receiver"] = sender, receiver
         edges["base"], edges["back"] = np.where(upward, up, down), np.where(upward, down, up)
-        edges["deadline"] = -np.inf
-        n_slots = np.diff(self.hosted_start)[router]
+        edges["receiver_key"] = self.node_keys[receiver]
+        n_items = np.diff(self.hosted_start)[router]
+        n_slots = np.maximum(n_items, 1)
         ends = np.cumsum(n_slots)
-        edges["slot"] = first_slot + ends - n_slots
+        first = ends - n_slots
+        edges["slot"] = first_slot + first
 
-        total = int(ends[-1]) if len(ends) else 0
-        slots = np.zeros(total, dtype=SLOT)
-        edge_of = np.repeat(np.arange(len(sender)), n_slots)
-        item = self.hosted[self.hosted_start[router][edge_of] + np.arange(total) - (ends - n_slots)[edge_of]]
+        slots = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=SLOT)
+        slots["deadline"] = -np.inf
+        edge_of = np.repeat(np.arange(len(sender)), n_items)
+        offset = np.arange(len(edge_of)) - (np.cumsum(n_items) - n_items)[edge_of]
+        item = self.hosted[self.hosted_start[router][edge_of] + offset]
         known, value = self.lookup(user[edge_of], item)
         # A user knows his own ratings; a router has asked for none.
         downward = ~upward[edge_of]
-        slots["state"] = np.where(downward, np.where(known, RATED, NOT_RATED), UNASKED)
-        slots["value"] = np.where(downward & known, value, 0.0)
+        slot = first[edge_of] + offset
+        slots["state"][slot] = np.where(downward, np.where(known, RATED, NOT_RATED), UNASKED)
+        slots["value"][slot] = np.where(downward & known, value, 0.0)
         edges["attached"] = np.bincount(edge_of[known], minlength=len(sender))
         return edges, slots
 
@@ -300,6 +308,7 @@ def build_tables(world: World, seed: Any) -> Tables:
         up=world.topology.path_latency(user_places, router_places),  # type: ignore[union-attr]
         down=world.topology.path_latency(router_places, user_places),  # type: ignore[union-attr]
         access=sample_each(world.access, word, purposes.ACCESS_DELAY, node_keys),  # type: ignore[arg-type]
+        node_keys=node_keys,
     )
 
     lists = _contact_lists(world, Hosting(ratings, host, ratings.user_ids, router_ids, user_keys, router_keys, word))

@@ -177,12 +177,11 @@ class User(Node):
             tables.values,
             tables.profiles,
             tables.nodes,
-            tables.edges,
             tables.slots,
             tables.accounts,
             tables.updates,
-            message.edge,
-            message.profile,
+            self.number,
+            int(tables.edges[message.edge]["slot"] + tables.profiles[message.profile]["offset"]),
             message.stamp,
             message.payload,
             message.size,
@@ -252,6 +251,8 @@ class Router(Node):
             tables.accounts,
             tables.updates,
             message.edge,
+            self.number,
+            int(tables.edges[message.edge]["slot"]),
             message.stamp,
             message.count,
             message.payload,
@@ -280,6 +281,8 @@ class Router(Node):
             tables.accounts,
             tables.updates,
             message.edge,
+            self.number,
+            int(tables.edges[message.edge]["slot"]),
             message.attempt,
             message.stamp,
             message.count,
@@ -295,13 +298,13 @@ class Router(Node):
 
     def ask(self, edge: int, named: np.ndarray, fate: int, arrival: float) -> None:
         """Put a request for the named ratings onto its way."""
-        engine, row = self.engine, self.engine.tables.edges[edge]
-        user = int(row["sender"])
+        engine, tables = self.engine, self.engine.tables
+        user = int(tables.edges[edge]["sender"])
         request = Message(engine.clock, engine.nodes[user].take_request)
         request.kind = REQUEST
         request.edge = edge
         request.profile = -1
-        request.stamp = request.attempt = int(row["attempt"])
+        request.stamp = request.attempt = int(tables.slots[tables.edges[edge]["slot"]]["attempt"])
         request.answers = named
         request.size = message_size(REQUEST, 0, len(named))
         engine.send(request, self.number, user, fate, arrival)

@@ -55,7 +55,7 @@ def arrivals(trace):
 def test_order_at_equal_times(world, log, monkeypatch):
     monkeypatch.setattr(behaviour, "session_end", lambda *_: 3.0 if _[3] == 1 else 1e6)  # all toggle at 3
     churning = world.replace(user_churn=OnOff(1e9, 1e-9), router_churn=OnOff(1e9, 1e-9))
-    simulate(churning, until=4.0, every=1.0, seed=1, scripts=[each_second])
+    simulate(churning, until=4.0, every=1.0, seed=1, scripts=[each_second], engine="events")
     assert [entry[1:] for entry in log if entry[0] == 3.0] == [
         ("probe",),
         ("script", NORMAL),
@@ -69,7 +69,7 @@ def test_order_at_equal_times(world, log, monkeypatch):
 
 
 def test_the_end_comes_before_scripts_and_after_nothing_else(world, log):
-    simulation = Simulation(world, seed=1)
+    simulation = Simulation(world, seed=1, engine="events")
     simulation.env.process(each_second(simulation))
     simulation.run(2.0, every=1.0)
     assert log[-1] == (2.0, "end")

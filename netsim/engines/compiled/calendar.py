@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from algorithms.compilation import kernel
+from netsim.engines.compiled.prefetch import prefetch
 from netsim.messages import REQUEST, TICK, TOGGLE
 
 __all__ = ["before", "insert", "peek", "push", "rebuild"]
@@ -22,7 +23,8 @@ EVENT = np.dtype(
         ("place", "i4"),  # edge of a message, else the node
         ("batch", "i4"),  # row of what the message carries, else TICK_EVENT or TOGGLE_EVENT
         ("next", "i4"),  # in the bucket, or in the list of free rows
-        ("number", "i4"),  # of a tick or a session
+        ("number", "i4"),  # of a tick; of a session, times 2, plus whether it is online; a message's receiver
+        ("slot", "i4"),  # a message's slot: its item's on the edge, or the first
     ],
     align=True,
 )
@@ -140,7 +142,7 @@ def insert(calendar, current, events, batches, edges, event):
 
 
 @kernel
-def peek(calendar, heads, current, spare, events, batches, edges, last_day):
+def peek(calendar, heads, current, spare, events, batches, payloads, edges, slots, last_day):
     """The next event, or NONE where there is none up to `last_day`; begins new days as needed."""
     c = calendar[0]
     while c.position == c.filled:
@@ -159,6 +161,9 @@ def peek(calendar, heads, current, spare, events, batches, edges, last_day):
             if np.int64(events[event].time * c.per_second) == c.day:
                 current[filled] = event
                 filled += 1
+                if events[event].batch >= 0:
+                    prefetch(slots, events[event].slot)
+                    prefetch(payloads, events[event].batch)
             else:
                 events[event].next = kept
                 kept = event

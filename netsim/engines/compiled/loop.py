@@ -47,7 +47,9 @@ LANE = np.dtype(
     align=True,
 )
 # A message on its way to another lane; its batch is a row of the same box.
-BOX_MESSAGE = np.dtype([("time", "f8"), ("place", "i4"), ("batch", "i4")], align=True)
+BOX_MESSAGE = np.dtype(
+    [("time", "f8"), ("place", "i4"), ("batch", "i4"), ("receiver", "i4"), ("slot", "i4")], align=True
+)
 
 
 @partial(kernel, inline=False)
@@ -125,11 +127,12 @@ def advance(
     l = lane[0]
     n_users = own_start.shape[0] - 1
     windows = windows_per_second > 0.0
+    most_hosted = named.shape[0]
     last_day = np.int64(stop * c.per_second)
     if windows:
         last_day = min(last_day, np.int64((window + 1) / windows_per_second * c.per_second) + 1)
     for _ in range(budget):
-        event = peek(calendar, heads, current, spare, events, batches, edges, last_day)
+        event = peek(calendar, heads, current, spare, events, batches, payloads, edges, slots, last_day)
         if event == NONE:
             if windows:
                 l.next_window = window + 1 if c.pending > 0 else np.int64(1) << 62
@@ -155,7 +158,7 @@ def advance(
             l.need_events, l.need_answers = 0, 0
         else:
             l.need_events = 1
-            l.need_answers = 2 * nodes[edges[place].receiver].owned_count + 2
+            l.need_answers = 2 * most_hosted + 2
         if (
             c.unused_events < l.need_events
             or c.unused_batches < l.need_batches
@@ -200,7 +203,8 @@ def advance(
                         if fates[m] != IN_FLIGHT:
                             continue
                         edge = sent[m]
-                        to = lane_of[edges[edge].receiver]
+                        receiver = edges[edge].receiver
+                        to = lane_of[receiver]
                         if batch_of[to] == NONE:
                             batch_of[to] = _new_batch(
                                 l,
@@ -233,6 +237,8 @@ def advance(
                                 to,
                                 arrivals[m],
                                 edge,
+                                receiver,
+                                edges[edge].slot + profiles[profile].offset,
                                 batch_of[to],
                                 window,
                                 windows_per_second,
@@ -252,6 +258,7 @@ def advance(
         else:
             b = batches[batch]
             kind = b.kind
+            receiver, slot = events[event].number, events[event].slot
             events[event].next = c.free_event
             c.free_event = event
             c.unused_events += 1
@@ -259,18 +266,17 @@ def advance(
             fate, arrival = np.int64(IN_FLIGHT), math.inf
             if kind == PROFILE:
                 size = profile_message_size(settings, edges, place)
-                if edges[place].receiver < n_users:
+                if receiver < n_users:
                     user_takes_profile(
                         settings,
                         values,
                         profiles,
                         nodes,
-                        edges,
                         slots,
                         accounts,
                         updates,
-                        place,
-                        b.profile,
+                        receiver,
+                        slot,
                         b.stamp,
                         payloads[batch],
                         size,
@@ -292,6 +298,8 @@ def advance(
                         accounts,
                         updates,
                         place,
+                        receiver,
+                        slot,
                         b.stamp,
                         b.count,
                         payloads[batch],
@@ -313,6 +321,8 @@ def advance(
                     accounts,
                     updates,
                     place,
+                    receiver,
+                    slot,
                     b.attempt,
                     b.stamp,
                     b.count,
@@ -376,6 +386,8 @@ def advance(
                         to,
                         reply_arrival,
                         place,
+                        edges[place].receiver,
+                        edges[place].slot,
                         reply,
                         window,
                         windows_per_second,
@@ -393,9 +405,9 @@ def advance(
                     to,
                     REQUEST,
                     NONE,
-                    edges[place].attempt,
+                    slots[slot].attempt,
                     0,
-                    edges[place].attempt,
+                    slots[slot].attempt,
                 )
                 _attach(l, batches, answers, blocks, box_counts, box_batches, box_answers, to, request, named[:n_named])
                 status = _post(
@@ -411,6 +423,8 @@ def advance(
                     to,
                     arrival,
                     place,
+                    edges[place].sender,
+                    slot,
                     request,
                     window,
                     windows_per_second,
@@ -523,6 +537,8 @@ def receive_box(
         event = _new_event(calendar, events)
         events[event].time = messages[n].time
         events[event].place = messages[n].place
+        events[event].number = messages[n].receiver
+        events[event].slot = messages[n].slot
         events[event].batch = box_batches[messages[n].batch].references
         batches[events[event].batch].references += 1
         push(calendar, heads, current, events, batches, edges, event)
@@ -628,6 +644,8 @@ def _post(
     to,
     arrival,
     edge,
+    receiver,
+    slot,
     batch,
     window,
     windows_per_second,
@@ -640,6 +658,8 @@ def _post(
         e = events[event]
         e.time = arrival
         e.place = edge
+        e.number = receiver
+        e.slot = slot
         e.batch = batch
         batches[batch].references += 1
         push(calendar, heads, current, events, batches, edges, event)
@@ -648,6 +668,8 @@ def _post(
         box_counts[to, 0] += 1
         message.time = arrival
         message.place = edge
+        message.receiver = receiver
+        message.slot = slot
         message.batch = batch
     return DONE
 
