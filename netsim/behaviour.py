@@ -183,9 +183,7 @@ def _kth_smallest(words, n, k):
 
 
 @kernel
-def user_takes_profile(
-    settings, values, profiles, nodes, slots, accounts, updates, user, slot, stamp, payload, size
-):
+def user_takes_profile(settings, values, profiles, nodes, slots, accounts, updates, user, slot, stamp, payload, size):
     """A user receives an item profile: equation (3) if he rated the item; returns the fate.
 
     Parameters

@@ -4,6 +4,9 @@ An event is put into the bucket of its *day*, `floor(time / width)`, in constant
 n` also holds events of later rounds, which are left there. When a day begins, its events are taken out and sorted by
 the full key; what is added to the day while it goes on is inserted in order. So the order is that of the key alone,
 for any width and any delays, zero included; the width decides only the speed.
+
+A bucket is a list of small chunks of events, so that one look at memory brings several. What the events of the next
+day will touch is asked for ahead of time.
 """
 
 from functools import partial
@@ -14,7 +17,7 @@ from algorithms.compilation import kernel
 from netsim.engines.compiled.prefetch import prefetch
 from netsim.messages import REQUEST, TICK, TOGGLE
 
-__all__ = ["before", "insert", "peek", "push", "rebuild"]
+__all__ = ["BATCH", "CALENDAR", "CHUNK", "EVENT", "NONE", "PER_CHUNK", "gather", "peek", "push", "rebuild"]
 
 # A pending event: a message on its way over an edge, or a node's tick or toggle.
 EVENT = np.dtype(
@@ -22,7 +25,6 @@ EVENT = np.dtype(
         ("time", "f8"),
         ("place", "i4"),  # edge of a message, else the node
         ("batch", "i4"),  # row of what the message carries, else TICK_EVENT or TOGGLE_EVENT
-        ("next", "i4"),  # in the bucket, or in the list of free rows
         ("number", "i4"),  # of a tick; of a session, times 2, plus whether it is online; a message's receiver
         ("slot", "i4"),  # a message's slot: its item's on the edge, or the first
     ],
@@ -30,6 +32,10 @@ EVENT = np.dtype(
 )
 TICK_EVENT, TOGGLE_EVENT = -1, -2
 NONE = -1
+
+# Chunk c holds stored[PER_CHUNK * c : PER_CHUNK * c + count].
+PER_CHUNK = 6
+CHUNK = np.dtype([("next", "i4"), ("count", "i4")], align=True)
 
 # What messages carry; all messages of one broadcast share one row.
 BATCH = np.dtype(
@@ -49,13 +55,14 @@ BATCH = np.dtype(
 CALENDAR = np.dtype(
     [
         ("day", "i8"),  # the current one
-        ("position", "i8"),  # current[position : filled] is still to come, in order
+        ("position", "i8"),  # order[position : filled] is still to come
         ("filled", "i8"),
+        ("used", "i8"),  # rows of `current` in use
         ("per_second", "f8"),  # days per second
         ("pending", "i8"),  # events in the queue
-        ("free_event", "i8"),  # first row of the list of free events
+        ("free_chunk", "i8"),  # first of the list of free chunks
+        ("unused_chunks", "i8"),  # free chunks, in all
         ("free_batch", "i8"),
-        ("unused_events", "i8"),  # free rows, in all
         ("unused_batches", "i8"),
         ("opened", "i8"),  # days begun, and
         ("taken", "i8"),  # events taken out of them, since the width was chosen
@@ -65,13 +72,18 @@ CALENDAR = np.dtype(
 
 
 @kernel
-def before(events, batches, edges, a, b):
+def before(current, batches, edges, a, b):
     """Whether event `a` comes before event `b`: by time, kind, sender and receiver (or node), stamp, profile."""
-    x, y = events[a], events[b]
+    x, y = current[a], current[b]
     if x.time != y.time:
         return x.time < y.time
-    kind_x = _kind(batches, x.batch)
-    kind_y = _kind(batches, y.batch)
+    return _before_at_one_time(current, batches, edges, a, b)
+
+
+@partial(kernel, inline=False)
+def _before_at_one_time(current, batches, edges, a, b):
+    x, y = current[a], current[b]
+    kind_x, kind_y = _kind(batches, x.batch), _kind(batches, y.batch)
     if kind_x != kind_y:
         return kind_x < kind_y
     if kind_x <= TICK:
@@ -101,144 +113,270 @@ def _kind(batches, batch):
 
 
 @kernel
-def push(calendar, heads, current, events, batches, edges, event):
-    """Add an event whose row is filled in."""
+def push(calendar, heads, chunks, stored, current, order, batches, edges, time, place, batch, number, slot):
+    """Add an event; there must be a free chunk."""
     c = calendar[0]
     c.pending += 1
-    day = np.int64(events[event].time * c.per_second)
+    day = np.int64(time * c.per_second)
     if day <= c.day:
-        insert(calendar, current, events, batches, edges, event)
+        _insert(calendar, current, order, batches, edges, time, place, batch, number, slot)
     else:
         bucket = day & (heads.shape[0] - 1)
-        events[event].next = heads[bucket]
-        heads[bucket] = event
+        chunk = heads[bucket]
+        if chunk == NONE or chunks[chunk].count == PER_CHUNK:
+            fresh = c.free_chunk
+            c.free_chunk = chunks[fresh].next
+            c.unused_chunks -= 1
+            chunks[fresh].next = chunk
+            chunks[fresh].count = 0
+            heads[bucket] = fresh
+            chunk = fresh
+        event = stored[PER_CHUNK * chunk + chunks[chunk].count]
+        chunks[chunk].count += 1
+        event.time = time
+        event.place = place
+        event.batch = batch
+        event.number = number
+        event.slot = slot
 
 
 @kernel
-def insert(calendar, current, events, batches, edges, event):
-    """Insert an event into the current day, in order; `current` has room for every event there can be."""
+def _insert(calendar, current, order, batches, edges, time, place, batch, number, slot):
+    """Insert an event into the current day, in order; `current` and `order` have room for every pending event."""
     c = calendar[0]
     if c.position == c.filled:
-        c.position, c.filled = 0, 0
+        c.position, c.filled, c.used = 0, 0, 0
+    elif c.used == current.shape[0]:
+        _compact(calendar, current, order)
+    row = c.used
+    c.used += 1
+    event = current[row]
+    event.time = time
+    event.place = place
+    event.batch = batch
+    event.number = number
+    event.slot = slot
     low, high = c.position, c.filled
     while low < high:
         middle = (low + high) // 2
-        if before(events, batches, edges, event, current[middle]):
+        if before(current, batches, edges, row, order[middle]):
             high = middle
         else:
             low = middle + 1
     # The shorter side moves; what is done already leaves room on the left.
-    full = c.filled == current.shape[0]
+    full = c.filled == order.shape[0]
     if c.position > 0 and (full or low - c.position < c.filled - low):
         for n in range(c.position, low):
-            current[n - 1] = current[n]
+            order[n - 1] = order[n]
         c.position -= 1
-        current[low - 1] = event
+        order[low - 1] = row
     else:
         for n in range(c.filled, low, -1):
-            current[n] = current[n - 1]
+            order[n] = order[n - 1]
         c.filled += 1
-        current[low] = event
+        order[low] = row
+
+
+@partial(kernel, inline=False)
+def _compact(calendar, current, order):
+    """Drop the rows of `current` that are done: those still to come move to the front, in order."""
+    c = calendar[0]
+    remaining = c.filled - c.position
+    for n in range(remaining):
+        order[n] = order[c.position + n]
+    # Rows still to come are marked by a place among them; each is swapped to where its order says.
+    for n in range(remaining):
+        row = order[n]
+        while row < n:  # it was swapped away from there before
+            row = order[row]
+        _swap(current, n, row)
+        order[n] = row
+    for n in range(remaining):
+        order[n] = n
+    c.position, c.filled, c.used = 0, remaining, remaining
 
 
 @kernel
-def peek(calendar, heads, current, spare, events, batches, payloads, edges, slots, last_day):
-    """The next event, or NONE where there is none up to `last_day`; begins new days as needed."""
+def _swap(current, a, b):
+    x, y = current[a], current[b]
+    x.time, y.time = y.time, x.time
+    x.place, y.place = y.place, x.place
+    x.batch, y.batch = y.batch, x.batch
+    x.number, y.number = y.number, x.number
+    x.slot, y.slot = y.slot, x.slot
+
+
+@kernel
+def peek(
+    calendar,
+    heads,
+    chunks,
+    stored,
+    current,
+    order,
+    spare,
+    batches,
+    edges,
+    payloads,
+    slots,
+    nodes,
+    profiles,
+    values,
+    last_day,
+):
+    """Row in `current` of the next event, or NONE where there is none up to `last_day`; begins new days as needed."""
     c = calendar[0]
     while c.position == c.filled:
         if c.pending == 0 or c.day >= last_day:
             return NONE
         c.day += 1
         c.opened += 1
-        bucket = c.day & (heads.shape[0] - 1)
-        event = heads[bucket]
-        if event == NONE:
-            continue
-        kept = NONE
-        filled = 0
-        while event != NONE:
-            following = events[event].next
-            if np.int64(events[event].time * c.per_second) == c.day:
-                current[filled] = event
+        mask = heads.shape[0] - 1
+        after = heads[(c.day + 2) & mask]
+        if after != NONE:
+            prefetch(stored, PER_CHUNK * after)
+            prefetch(stored, PER_CHUNK * after + PER_CHUNK - 1)
+        tomorrow = heads[(c.day + 1) & mask]
+        if tomorrow != NONE:
+            for n in range(chunks[tomorrow].count):
+                event = stored[PER_CHUNK * tomorrow + n]
+                if event.batch >= 0:
+                    prefetch(slots, event.slot)
+                    prefetch(batches, event.batch)
+                    prefetch(payloads, event.batch)
+                    prefetch(nodes, event.number)
+                    prefetch(profiles, event.number)
+                    prefetch(values, event.number)
+        bucket = c.day & mask
+        if heads[bucket] != NONE:
+            _open(calendar, heads, chunks, stored, current, order, spare, batches, edges, bucket)
+    return order[c.position]
+
+
+@kernel
+def _open(calendar, heads, chunks, stored, current, order, spare, batches, edges, bucket):
+    """Take the events of the current day out of their bucket, and sort them."""
+    c = calendar[0]
+    chunk = heads[bucket]
+    heads[bucket] = NONE
+    filled = 0
+    while chunk != NONE:
+        following = chunks[chunk].next
+        kept = 0
+        first = PER_CHUNK * chunk
+        for n in range(chunks[chunk].count):
+            if np.int64(stored[first + n].time * c.per_second) == c.day:
+                current[filled] = stored[first + n]
+                order[filled] = filled
                 filled += 1
-                if events[event].batch >= 0:
-                    prefetch(slots, events[event].slot)
-                    prefetch(payloads, events[event].batch)
             else:
-                events[event].next = kept
-                kept = event
-            event = following
-        heads[bucket] = kept
-        c.position, c.filled = 0, filled
-        c.taken += filled
-        _sort(current, spare, events, batches, edges, filled)
-    return current[c.position]
+                stored[first + kept] = stored[first + n]
+                kept += 1
+        if kept > 0:
+            chunks[chunk].count = kept
+            chunks[chunk].next = heads[bucket]
+            heads[bucket] = chunk
+        else:
+            chunks[chunk].next = c.free_chunk
+            c.free_chunk = chunk
+            c.unused_chunks += 1
+        chunk = following
+    c.position, c.filled, c.used = 0, filled, filled
+    c.taken += filled
+    if filled <= 16:
+        for m in range(1, filled):
+            row = order[m]
+            k = m
+            while k > 0 and before(current, batches, edges, row, order[k - 1]):
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = row
+    else:
+        _merge_sort(current, order, spare, batches, edges, filled)
 
 
 @partial(kernel, inline=False)
-def _sort(current, spare, events, batches, edges, n):
-    """Sort current[:n] by the key: insertion in runs of 16, then merging."""
+def _merge_sort(current, order, spare, batches, edges, n):
+    """Sort order[:n] by the key of the rows of `current`: insertion in runs of 16, then merging."""
     run = 16
     for first in range(0, n, run):
         for m in range(first + 1, min(first + run, n)):
-            event = current[m]
+            row = order[m]
             k = m
-            while k > first and before(events, batches, edges, event, current[k - 1]):
-                current[k] = current[k - 1]
+            while k > first and before(current, batches, edges, row, order[k - 1]):
+                order[k] = order[k - 1]
                 k -= 1
-            current[k] = event
+            order[k] = row
     while run < n:
         for first in range(0, n, 2 * run):
             middle, last = min(first + run, n), min(first + 2 * run, n)
             a, b, k = first, middle, first
             while a < middle and b < last:
-                if before(events, batches, edges, current[b], current[a]):
-                    spare[k] = current[b]
+                if before(current, batches, edges, order[b], order[a]):
+                    spare[k] = order[b]
                     b += 1
                 else:
-                    spare[k] = current[a]
+                    spare[k] = order[a]
                     a += 1
                 k += 1
             while a < middle:
-                spare[k] = current[a]
+                spare[k] = order[a]
                 a += 1
                 k += 1
             while b < last:
-                spare[k] = current[b]
+                spare[k] = order[b]
                 b += 1
                 k += 1
         for k in range(n):
-            current[k] = spare[k]
+            order[k] = spare[k]
         run *= 2
 
 
-@kernel
-def rebuild(calendar, heads, current, spare, events, batches, edges, per_second, now):
-    """Choose another width: put all pending events, which `gather` wrote to current[:pending], into new buckets."""
-    c = calendar[0]
-    n = c.pending
-    for k in range(n):
-        spare[k] = current[k]
-    c.per_second = per_second
-    c.day = np.int64(now * per_second) - 1
-    c.position, c.filled, c.pending, c.opened, c.taken = 0, 0, 0, 0, 0
-    for k in range(n):
-        push(calendar, heads, current, events, batches, edges, spare[k])
-
-
-@kernel
-def gather(calendar, heads, current, events):
-    """Write all pending events to current[:pending], in no order, and empty the buckets."""
+@partial(kernel, inline=False)
+def gather(calendar, heads, chunks, stored, current, order, gathered):
+    """Write all pending events to `gathered`, in no order, and empty the calendar; returns how many."""
     c = calendar[0]
     n = 0
     for k in range(c.position, c.filled):
-        current[n] = current[k]
+        gathered[n] = current[order[k]]
         n += 1
     for bucket in range(heads.shape[0]):
-        event = heads[bucket]
-        while event != NONE:
-            current[n] = event
-            n += 1
-            event = events[event].next
+        chunk = heads[bucket]
+        while chunk != NONE:
+            for k in range(chunks[chunk].count):
+                gathered[n] = stored[PER_CHUNK * chunk + k]
+                n += 1
+            following = chunks[chunk].next
+            chunks[chunk].next = c.free_chunk
+            c.free_chunk = chunk
+            c.unused_chunks += 1
+            chunk = following
         heads[bucket] = NONE
+    c.position, c.filled, c.used, c.pending = 0, 0, 0, 0
     return n
+
+
+@partial(kernel, inline=False)
+def rebuild(calendar, heads, chunks, stored, current, order, batches, edges, gathered, n, per_second, now):
+    """Choose another width, and put the first `n` gathered events into buckets of it."""
+    c = calendar[0]
+    c.per_second = per_second
+    c.day = np.int64(now * per_second) - 1
+    c.opened, c.taken = 0, 0
+    for k in range(n):
+        event = gathered[k]
+        push(
+            calendar,
+            heads,
+            chunks,
+            stored,
+            current,
+            order,
+            batches,
+            edges,
+            event.time,
+            event.place,
+            event.batch,
+            event.number,
+            event.slot,
+        )

@@ -70,18 +70,7 @@ class CompiledEngine:
         self.contacts_changed()
         for lane in self.lanes:
             lane.grow(2 * len(tables.nodes), 0, 0)
-            start(
-                tables.settings,
-                tables.nodes,
-                lane.calendar,
-                lane.heads,
-                lane.current,
-                lane.events,
-                lane.batches,
-                tables.edges,
-                self.lane_of,
-                lane.number,
-            )
+            start(tables.settings, tables.nodes, *lane.queue(), tables.edges, self.lane_of, lane.number)
         clock.ahead = self.advance
 
     @property
@@ -90,9 +79,7 @@ class CompiledEngine:
         counted = np.zeros((len(MESSAGE_KINDS), 2), dtype=np.int64)
         t = self.tables
         for lane in self.lanes:
-            count_in_flight(
-                t.settings, lane.calendar, lane.heads, lane.current, lane.events, lane.batches, t.edges, counted
-            )
+            count_in_flight(t.settings, *lane.queue(), t.edges, counted)
         return counted
 
     def advance(self, stop: float) -> None:
@@ -206,11 +193,7 @@ class CompiledEngine:
                     while (
                         receive_box(
                             receiver.lane,
-                            receiver.calendar,
-                            receiver.heads,
-                            receiver.current,
-                            receiver.events,
-                            receiver.batches,
+                            *receiver.queue(),
                             receiver.payloads,
                             receiver.answers,
                             receiver.blocks,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from netsim.engines.compiled.calendar import BATCH, CALENDAR, EVENT, NONE, gather, rebuild
+from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, gather, rebuild
 from netsim.engines.compiled.loop import LANE
 from netsim.tables import ANSWER_ROW, Tables
 
@@ -29,11 +29,13 @@ class Lane:
         self.calendar = np.zeros(1, dtype=CALENDAR)
         self.calendar["day"] = -1
         self.calendar["per_second"] = 1000.0
-        self.calendar["free_event"] = self.calendar["free_batch"] = NONE
+        self.calendar["free_chunk"] = self.calendar["free_batch"] = NONE
         self.heads = np.full(1 << 12, NONE, dtype=np.int32)
-        self.current = np.empty(0, dtype=np.int32)
+        self.chunks = np.empty(0, dtype=CHUNK)
+        self.stored = np.empty(0, dtype=EVENT)
+        self.current = np.empty(0, dtype=EVENT)
+        self.order = np.empty(0, dtype=np.int32)
         self.spare = np.empty(0, dtype=np.int32)
-        self.events = np.empty(0, dtype=EVENT)
         self.batches = np.empty(0, dtype=BATCH)
         self.payloads = np.empty((0, rank))
         self.answers = np.empty(0, dtype=ANSWER_ROW)
@@ -50,9 +52,11 @@ class Lane:
             self.lane,
             self.calendar,
             self.heads,
+            self.chunks,
+            self.stored,
             self.current,
+            self.order,
             self.spare,
-            self.events,
             self.batches,
             self.payloads,
             self.answers,
@@ -65,6 +69,10 @@ class Lane:
             self.arrivals,
         )
 
+    def queue(self) -> tuple[np.ndarray, ...]:
+        """The arrays that make up the calendar queue."""
+        return (self.calendar, self.heads, self.chunks, self.stored, self.current, self.order, self.batches)
+
     def fit_scratch(self, tables: Tables) -> None:
         """Make the scratch arrays large enough for the longest contact list and the fullest router."""
         longest = max(1, int(tables.nodes["contact_count"].max()))
@@ -76,14 +84,19 @@ class Lane:
     def grow(self, need_events: int, need_batches: int, need_answers: int) -> None:
         """Make room for at least so many further events, batches and answers."""
         calendar = self.calendar[0]
-        if calendar["unused_events"] < need_events:
-            size = _larger(len(self.events), need_events)
-            self.current, self.spare = _longer(self.current, size), _longer(self.spare, size)
-            first, self.events = len(self.events), _longer(self.events, size)
-            self.events["next"][first:] = np.arange(first + 1, size + 1)
-            self.events["next"][-1] = calendar["free_event"]
-            calendar["free_event"] = first
-            calendar["unused_events"] += size - first
+        pending = int(calendar["pending"]) + need_events + 1
+        if len(self.current) < pending:
+            size = _larger(len(self.current), pending - len(self.current))
+            self.current = _longer(self.current, size)
+            self.order, self.spare = _longer(self.order, size), _longer(self.spare, size)
+        if calendar["unused_chunks"] < need_events + 1:
+            size = _larger(len(self.chunks), need_events + 1)
+            self.stored = _longer(self.stored, PER_CHUNK * size)
+            first, self.chunks = len(self.chunks), _longer(self.chunks, size)
+            self.chunks["next"][first:] = np.arange(first + 1, size + 1)
+            self.chunks["next"][-1] = calendar["free_chunk"]
+            calendar["free_chunk"] = first
+            calendar["unused_chunks"] += size - first
         if calendar["unused_batches"] < need_batches:
             size = _larger(len(self.batches), need_batches)
             first, self.batches = len(self.batches), _longer(self.batches, size)
@@ -114,20 +127,12 @@ class Lane:
 
     def set_width(self, tables: Tables, per_second: float, now: float) -> None:
         """Give a day the length of `1 / per_second` seconds."""
-        gather(self.calendar, self.heads, self.current, self.events)
-        if len(self.heads) < len(self.events):
-            self.heads = np.full(1 << int(len(self.events) - 1).bit_length(), NONE, dtype=np.int32)
-        rebuild(
-            self.calendar,
-            self.heads,
-            self.current,
-            self.spare,
-            self.events,
-            self.batches,
-            tables.edges,
-            float(per_second),
-            float(now),
-        )
+        gathered = np.empty(int(self.calendar["pending"][0]), dtype=EVENT)
+        n = gather(self.calendar, self.heads, self.chunks, self.stored, self.current, self.order, gathered)
+        if len(self.heads) < n:
+            self.heads = np.full(1 << int(n).bit_length(), NONE, dtype=np.int32)
+        self.grow(n, 0, 0)
+        rebuild(*self.queue(), tables.edges, gathered, n, float(per_second), float(now))
 
 
 def _larger(size: int, need: int) -> int:

@@ -20,7 +20,7 @@ from netsim.behaviour import (
     user_takes_profile,
     user_takes_request,
 )
-from netsim.engines.compiled.calendar import NONE, TICK_EVENT, TOGGLE_EVENT, peek, push
+from netsim.engines.compiled.calendar import NONE, PER_CHUNK, TICK_EVENT, TOGGLE_EVENT, peek, push
 from netsim.messages import CONTROL, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
 from netsim.timers import first_tick, next_tick
 
@@ -72,9 +72,11 @@ def advance(
     lane,
     calendar,
     heads,
+    chunks,
+    stored,
     current,
+    order,
     spare,
-    events,
     batches,
     payloads,
     answers,
@@ -132,12 +134,28 @@ def advance(
     if windows:
         last_day = min(last_day, np.int64((window + 1) / windows_per_second * c.per_second) + 1)
     for _ in range(budget):
-        event = peek(calendar, heads, current, spare, events, batches, payloads, edges, slots, last_day)
+        event = peek(
+            calendar,
+            heads,
+            chunks,
+            stored,
+            current,
+            order,
+            spare,
+            batches,
+            edges,
+            payloads,
+            slots,
+            nodes,
+            profiles,
+            values,
+            last_day,
+        )
         if event == NONE:
             if windows:
                 l.next_window = window + 1 if c.pending > 0 else np.int64(1) << 62
             return DONE
-        now = events[event].time
+        now = current[event].time
         if windows:
             own_window = np.int64(math.floor(now * windows_per_second))
             if own_window > window or now >= stop:
@@ -145,7 +163,8 @@ def advance(
                 return DONE
         elif now >= stop:
             return DONE
-        place, batch = events[event].place, events[event].batch
+        place, batch = current[event].place, current[event].batch
+        number, slot = current[event].number, np.int64(current[event].slot)
 
         # Room for all that this event can cause.
         l.need_batches = 1
@@ -160,7 +179,8 @@ def advance(
             l.need_events = 1
             l.need_answers = 2 * most_hosted + 2
         if (
-            c.unused_events < l.need_events
+            c.unused_chunks < l.need_events + 1
+            or current.shape[0] < c.pending + l.need_events + 1
             or c.unused_batches < l.need_batches
             or l.answers_top + l.need_answers > answers.shape[0]
         ):
@@ -174,7 +194,7 @@ def advance(
         status = DONE
         if batch == TICK_EVENT:
             node = nodes[place]
-            tick = events[event].number
+            tick = number
             if node.online:
                 for n in range(node.owned_count):
                     profile = owned[node.owned_start + n]
@@ -228,8 +248,10 @@ def advance(
                                 l,
                                 calendar,
                                 heads,
+                                chunks,
+                                stored,
                                 current,
-                                events,
+                                order,
                                 batches,
                                 edges,
                                 box_counts,
@@ -244,24 +266,31 @@ def advance(
                                 windows_per_second,
                             ),
                         )
-            events[event].number = tick + 1
-            events[event].time = next_tick(
-                settings[0].seed, node.key, node.poisson, node.period, node.phase, tick + 1, now
-            )
-            push(calendar, heads, current, events, batches, edges, event)
+            following = next_tick(settings[0].seed, node.key, node.poisson, node.period, node.phase, tick + 1, now)
+            push(calendar, heads, chunks, stored, current, order, batches, edges, following, place, batch, tick + 1, 0)
         elif batch == TOGGLE_EVENT:
-            session, up = events[event].number >> 1, events[event].number & 1 == 0
+            session, up = (number >> 1) + 1, number & 1 == 0
             nodes[place].online = up
-            events[event].number = ((session + 1) << 1) | np.int32(up)
-            events[event].time = session_end(settings, nodes, place, session + 1, up, now)
-            push(calendar, heads, current, events, batches, edges, event)
+            following = session_end(settings, nodes, place, session, up, now)
+            push(
+                calendar,
+                heads,
+                chunks,
+                stored,
+                current,
+                order,
+                batches,
+                edges,
+                following,
+                place,
+                batch,
+                2 * session + np.int64(up),
+                0,
+            )
         else:
             b = batches[batch]
             kind = b.kind
-            receiver, slot = events[event].number, events[event].slot
-            events[event].next = c.free_event
-            c.free_event = event
-            c.unused_events += 1
+            receiver = number
             n_named = np.int64(0)
             fate, arrival = np.int64(IN_FLIGHT), math.inf
             if kind == PROFILE:
@@ -377,8 +406,10 @@ def advance(
                         l,
                         calendar,
                         heads,
+                        chunks,
+                        stored,
                         current,
-                        events,
+                        order,
                         batches,
                         edges,
                         box_counts,
@@ -414,8 +445,10 @@ def advance(
                     l,
                     calendar,
                     heads,
+                    chunks,
+                    stored,
                     current,
-                    events,
+                    order,
                     batches,
                     edges,
                     box_counts,
@@ -437,57 +470,50 @@ def advance(
     return BUDGET
 
 
-@kernel
-def start(settings, nodes, calendar, heads, current, events, batches, edges, lane_of, number):
+@partial(kernel, inline=False)
+def start(settings, nodes, calendar, heads, chunks, stored, current, order, batches, edges, lane_of, lane):
     """Put the first tick, and the end of the first session, of every node of a lane onto its calendar."""
-    seed = settings[0].seed
     for n in range(nodes.shape[0]):
-        if lane_of[n] != number:
+        if lane_of[n] != lane:
             continue
         node = nodes[n]
-        event = _new_event(calendar, events)
-        events[event].place = n
-        events[event].batch = TICK_EVENT
-        events[event].number = 0
-        events[event].time = first_tick(seed, node.key, node.poisson, node.period, node.phase)
-        push(calendar, heads, current, events, batches, edges, event)
+        time = first_tick(settings[0].seed, node.key, node.poisson, node.period, node.phase)
+        push(calendar, heads, chunks, stored, current, order, batches, edges, time, n, TICK_EVENT, 0, 0)
         if node.mean_online < math.inf:
-            event = _new_event(calendar, events)
-            events[event].place = n
-            events[event].batch = TOGGLE_EVENT
-            events[event].number = (1 << 1) | np.int32(node.online)
-            events[event].time = session_end(settings, nodes, n, 1, node.online, 0.0)
-            push(calendar, heads, current, events, batches, edges, event)
+            time = session_end(settings, nodes, n, 1, node.online, 0.0)
+            number = 2 + np.int64(node.online)
+            push(calendar, heads, chunks, stored, current, order, batches, edges, time, n, TOGGLE_EVENT, number, 0)
 
 
-@kernel
-def count_in_flight(settings, calendar, heads, current, events, batches, edges, counted):
+@partial(kernel, inline=False)
+def count_in_flight(settings, calendar, heads, chunks, stored, current, order, batches, edges, counted):
     """Count the messages that wait in a calendar, and their bytes, by kind; one by one.
 
     `counted` is int64, shape (kinds of message, 2), and is added to.
     """
     c = calendar[0]
     for k in range(c.position, c.filled):
-        _count(settings, events, batches, edges, current[k], counted)
+        event = current[order[k]]
+        _count(settings, batches, edges, event.place, event.batch, counted)
     for bucket in range(heads.shape[0]):
-        event = heads[bucket]
-        while event != NONE:
-            _count(settings, events, batches, edges, event, counted)
-            event = events[event].next
+        chunk = heads[bucket]
+        while chunk != NONE:
+            for k in range(chunks[chunk].count):
+                event = stored[PER_CHUNK * chunk + k]
+                _count(settings, batches, edges, event.place, event.batch, counted)
+            chunk = chunks[chunk].next
 
 
 @kernel
-def _count(settings, events, batches, edges, event, counted):
-    batch = events[event].batch
-    if batch < 0:
-        return
-    kind = batches[batch].kind
-    if kind == PROFILE:
-        size = profile_message_size(settings, edges, events[event].place)
-    else:
-        size = message_size(kind, settings[0].rank, batches[batch].n_answers)
-    counted[kind - REQUEST, 0] += 1
-    counted[kind - REQUEST, 1] += size
+def _count(settings, batches, edges, place, batch, counted):
+    if batch >= 0:
+        kind = batches[batch].kind
+        if kind == PROFILE:
+            size = profile_message_size(settings, edges, place)
+        else:
+            size = message_size(kind, settings[0].rank, batches[batch].n_answers)
+        counted[kind - REQUEST, 0] += 1
+        counted[kind - REQUEST, 1] += size
 
 
 @kernel
@@ -495,8 +521,10 @@ def receive_box(
     lane,
     calendar,
     heads,
+    chunks,
+    stored,
     current,
-    events,
+    order,
     batches,
     payloads,
     answers,
@@ -516,7 +544,8 @@ def receive_box(
     n_messages, n_batches, n_answers = counts[0], counts[1], counts[2]
     l.need_events, l.need_batches, l.need_answers = n_messages, n_batches, 2 * n_answers
     if (
-        c.unused_events < n_messages
+        c.unused_chunks < n_messages
+        or current.shape[0] < c.pending + n_messages
         or c.unused_batches < n_batches
         or l.answers_top + l.need_answers > answers.shape[0]
     ):
@@ -534,14 +563,24 @@ def receive_box(
         batches[batch].references = 0
         box_batches[n].references = batch  # where its messages find it
     for n in range(n_messages):
-        event = _new_event(calendar, events)
-        events[event].time = messages[n].time
-        events[event].place = messages[n].place
-        events[event].number = messages[n].receiver
-        events[event].slot = messages[n].slot
-        events[event].batch = box_batches[messages[n].batch].references
-        batches[events[event].batch].references += 1
-        push(calendar, heads, current, events, batches, edges, event)
+        message = messages[n]
+        batch = box_batches[message.batch].references
+        batches[batch].references += 1
+        push(
+            calendar,
+            heads,
+            chunks,
+            stored,
+            current,
+            order,
+            batches,
+            edges,
+            message.time,
+            message.place,
+            batch,
+            message.receiver,
+            message.slot,
+        )
     for n in range(3):
         counts[n] = 0
     return DONE
@@ -557,15 +596,6 @@ def _box_has_room(l, box_counts, box_messages, box_batches, box_answers):
         ):
             return False
     return True
-
-
-@kernel
-def _new_event(calendar, events):
-    c = calendar[0]
-    event = c.free_event
-    c.free_event = events[event].next
-    c.unused_events -= 1
-    return event
 
 
 @kernel
@@ -635,8 +665,10 @@ def _post(
     l,
     calendar,
     heads,
+    chunks,
+    stored,
     current,
-    events,
+    order,
     batches,
     edges,
     box_counts,
@@ -654,15 +686,8 @@ def _post(
     if windows_per_second > 0.0 and np.int64(math.floor(arrival * windows_per_second)) <= window:
         return TOO_EARLY
     if to == l.number:
-        event = _new_event(calendar, events)
-        e = events[event]
-        e.time = arrival
-        e.place = edge
-        e.number = receiver
-        e.slot = slot
-        e.batch = batch
         batches[batch].references += 1
-        push(calendar, heads, current, events, batches, edges, event)
+        push(calendar, heads, chunks, stored, current, order, batches, edges, arrival, edge, batch, receiver, slot)
     else:
         message = box_messages[to, box_counts[to, 0]]
         box_counts[to, 0] += 1
