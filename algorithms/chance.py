@@ -194,13 +194,17 @@ def stable_hash(name: Hashable) -> np.uint64:
     TypeError
         If the id has no text of its own (the default `repr` shows a memory address).
     """
-    return np.uint64(int.from_bytes(hashlib.blake2b(_canonical(name).encode(), digest_size=8).digest(), "little"))
+    return np.uint64(
+        int.from_bytes(
+            hashlib.blake2b(_canonical(name).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+        )
+    )
 
 
 def _canonical(name: Hashable) -> str:
-    if isinstance(name, np.generic):
+    if isinstance(name, np.number | np.bool_ | np.str_ | np.bytes_):
         name = name.item()
-    if isinstance(name, bool | int):
+    if isinstance(name, bool | int) or (isinstance(name, float) and name.is_integer()):
         return f"i{int(name)}"
     if isinstance(name, str):
         return f"s{len(name)}:{name}"

@@ -64,10 +64,9 @@ class Distribution:
             wanted += f" > {above:g}"
         if least is not None:
             wanted += f" >= {least:g}"
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
+        number = (
+            float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
+        )
         if (
             not math.isfinite(number)
             or (above is not None and number <= above)
@@ -107,6 +106,8 @@ class Uniform(Distribution):
     def __post_init__(self) -> None:
         self._check("low")
         self._check("high", least=self.low)
+        if not math.isfinite(self.high - self.low):
+            raise ValueError(f"Uniform: high - low must be finite, got low={self.low!r} and high={self.high!r}")
 
     def parameters(self) -> tuple[float, float]:
         """Lower end and width."""
@@ -195,11 +196,15 @@ class Empirical(Distribution):
     kind: ClassVar[int] = _EMPIRICAL
 
     def __init__(self, sample: Iterable[float]) -> None:
-        values = np.sort(np.asarray(list(sample), dtype=np.float64))
+        try:
+            values = np.sort(np.asarray(list(sample), dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Empirical: sample must be a flat list of numbers, got {sample!r}") from error
         if values.ndim != 1 or values.size == 0:
             raise ValueError(f"Empirical: sample must be a flat, non-empty list of numbers, got shape {values.shape}")
         if not np.isfinite(values).all():
-            raise ValueError("Empirical: sample must be finite, got NaN or infinity; drop those values first")
+            found = values[~np.isfinite(values)][0]
+            raise ValueError(f"Empirical: sample must hold finite numbers, got {found}; drop such values first")
         object.__setattr__(self, "sample", tuple(values.tolist()))
 
     def parameters(self) -> tuple[float, float]:

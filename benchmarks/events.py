@@ -37,7 +37,7 @@ def main() -> None:
         delay=LogNormal(median=0.07, sigma=0.8),
         loss=0.01,
     )
-    simulation = Simulation(world, seed=1)
+    simulation = Simulation(world, seed=1, engine="events")
     simulation.run(until=20.0)  # compiles, and lets the first round of rating requests pass
     n_nodes = world.ratings.n_users + len(world.router_ids)
 

@@ -34,6 +34,7 @@ from netsim.messages import (
     UPDATED,
     message_size,
 )
+from netsim.rules import call_delay, call_loss, call_update
 from netsim.tables import JITTER, NOT_RATED, RATED, UNASKED
 
 __all__ = [
@@ -69,9 +70,17 @@ def cross(settings, laws, pool, base, loss_word, delay_word, now):
     """
     if base == math.inf:
         return UNREACHABLE, math.inf
-    if uniform(loss_word) < settings[0].loss:
+    if settings[0].loss_rule == 0:
+        lost = uniform(loss_word) < settings[0].loss
+    else:
+        lost = call_loss(settings[0].loss_rule, loss_word, base, now) != 0
+    if lost:
         return LOST_LINK, math.inf
-    delay = max(settings[0].minimum_delay, base + sample(laws, pool, JITTER, delay_word))
+    if settings[0].delay_rule == 0:
+        drawn = sample(laws, pool, JITTER, delay_word)
+    else:
+        drawn = call_delay(settings[0].delay_rule, delay_word, base, now)
+    delay = max(settings[0].minimum_delay, base + drawn)
     return IN_FLIGHT, now + delay
 
 
@@ -206,7 +215,10 @@ def user_takes_profile(settings, values, profiles, nodes, slots, accounts, updat
         if known.state == RATED:
             own = profiles[user]
             eta, weight = _step(settings, own)
-            update_user(values[user], payload, known.value, eta, weight)
+            if settings[0].user_rule == 0:
+                update_user(values[user], payload, known.value, eta, weight)
+            else:
+                call_update(settings[0].user_rule, values[user], payload, known.value, eta, weight)
             own.updates += 1
             updates[0] += 1
             fate = UPDATED
@@ -460,7 +472,10 @@ def _apply_user_profile(
             profile = owned[first + offset]
             own = profiles[profile]
             eta, weight = _step(settings, own)
-            update_item(values[profile], payload, known.value, eta, weight)
+            if settings[0].item_rule == 0:
+                update_item(values[profile], payload, known.value, eta, weight)
+            else:
+                call_update(settings[0].item_rule, values[profile], payload, known.value, eta, weight)
             own.updates += 1
             updates[1] += 1
             n_updated += 1

@@ -84,9 +84,11 @@ class Raters:
     def lists(self, hosting: Hosting) -> list[np.ndarray]:
         """Users in each router's list, int64, ascending."""
         ratings = hosting.ratings
-        pairs = np.unique(np.stack([hosting.host[ratings.item], ratings.user], axis=1), axis=0)
-        bounds = np.searchsorted(pairs[:, 0], np.arange(len(hosting.router_ids) + 1))
-        lists = [pairs[bounds[r] : bounds[r + 1], 1] for r in range(len(hosting.router_ids))]
+        routers, users = np.divmod(
+            np.unique(hosting.host[ratings.item] * ratings.n_users + ratings.user), ratings.n_users
+        )
+        bounds = np.searchsorted(routers, np.arange(len(hosting.router_ids) + 1))
+        lists = [users[bounds[r] : bounds[r + 1]] for r in range(len(hosting.router_ids))]
         if self.cap is None:
             return lists
         return [
@@ -110,7 +112,9 @@ class GivenContacts:
     given: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = field(repr=False)
 
     def __init__(self, lists: Mapping[Hashable, Iterable[Hashable]]) -> None:
-        object.__setattr__(self, "given", tuple((name, tuple(contacts)) for name, contacts in lists.items()))
+        object.__setattr__(
+            self, "given", tuple(sorted(((name, tuple(contacts)) for name, contacts in lists.items()), key=repr))
+        )
 
     def between(self, owners: tuple, contacts: tuple, role: str, other: str) -> list[np.ndarray]:
         """Contacts of each owner, int64, ascending, as indices into `contacts`."""

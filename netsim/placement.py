@@ -43,8 +43,8 @@ class GivenPlacement:
     routers: tuple[tuple[Hashable, Hashable], ...] = field(repr=False)
 
     def __init__(self, users: Mapping[Hashable, Hashable], routers: Mapping[Hashable, Hashable]) -> None:
-        object.__setattr__(self, "users", tuple(users.items()))
-        object.__setattr__(self, "routers", tuple(routers.items()))
+        object.__setattr__(self, "users", tuple(sorted(users.items(), key=repr)))
+        object.__setattr__(self, "routers", tuple(sorted(routers.items(), key=repr)))
 
     def places(
         self, underlay: Underlay, node_keys: np.ndarray, user_ids: tuple, router_ids: tuple, seed: np.uint64
@@ -57,6 +57,8 @@ class GivenPlacement:
             ("user", dict(self.users), user_ids),
             ("router", dict(self.routers), router_ids),
         ):
+            for name in given.keys() - set(ids):
+                raise ValueError(f"GivenPlacement: {name!r} in {role}s={{...}} is not a {role}")
             for name in ids:
                 if name not in given:
                     raise ValueError(f"GivenPlacement: {role} {name!r} has no place; give one in {role}s={{...}}")

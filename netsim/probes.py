@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -25,32 +24,20 @@ class View:
     world : World
     time : float
         Simulated seconds.
+    user_profiles : float64, shape (n_users, rank)
+    item_profiles : float64, shape (n_items, rank)
+    users_online : bool, shape (n_users,)
+    routers_online : bool, shape (n_routers,)
     """
 
     def __init__(self, world: World, time: float, tables: Tables) -> None:
+        n_users = tables.n_users
         self.world = world
         self.time = time
-        self._tables = tables
-
-    @cached_property
-    def user_profiles(self) -> np.ndarray:
-        """Profiles of the users, float64, shape (n_users, rank)."""
-        return self._tables.values[: self._tables.n_users].copy()
-
-    @cached_property
-    def item_profiles(self) -> np.ndarray:
-        """Profiles of the items, float64, shape (n_items, rank)."""
-        return self._tables.values[self._tables.n_users :].copy()
-
-    @cached_property
-    def users_online(self) -> np.ndarray:
-        """Which users are online, bool, shape (n_users,)."""
-        return self._tables.nodes["online"][: self._tables.n_users].copy()
-
-    @cached_property
-    def routers_online(self) -> np.ndarray:
-        """Which routers are online, bool, shape (n_routers,)."""
-        return self._tables.nodes["online"][self._tables.n_users :].copy()
+        self.user_profiles = tables.values[:n_users].copy()
+        self.item_profiles = tables.values[n_users:].copy()
+        self.users_online = tables.nodes["online"][:n_users].copy()
+        self.routers_online = tables.nodes["online"][n_users:].copy()
 
 
 class Probe(Protocol):

@@ -1,6 +1,7 @@
 """What a run returns."""
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
@@ -71,11 +72,17 @@ class Result:
     def __repr__(self) -> str:
         state = " (interrupted)" if self.interrupted else ""
         sent = f", {self.final['sent']:.0f} messages" if not self.probes.empty else ""
-        return f"Result({self.time:g} s simulated{state}, seed {self.seed}, {self.engine} engine, {len(self.probes)} probes{sent})"
+        told = f"seed {self.seed}, {self.engine} engine, {len(self.probes)} probes{sent}"
+        return f"Result({self.time:g} s simulated{state}, {told})"
 
 
 def package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that a run depends on."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     versions = {"python": python_version()}
     for name in ("netsim-recommender", "simpy", "numpy", "scipy", "networkx", "numba"):
         try:

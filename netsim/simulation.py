@@ -125,6 +125,7 @@ class Simulation:
         self._engine = start_engine(engine, world, self._tables, self.env, threads=threads, trace=trace)
         self._rows: list[dict[str, Any]] = []
         self._wall = 0.0
+        self._run_number = 0
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
         self._routers = {name: len(self._users) + number for number, name in enumerate(world.router_ids)}
 
@@ -137,12 +138,13 @@ class Simulation:
         start = self.env.now
         _check_seconds("every", (until - start) if every is None else every, above=0.0)
         clock = self.env
+        self._run_number += 1  # what an interrupted run has left on the heap does nothing any more
         gaps = 50 if every is None else math.ceil((until - start) / every - 1e-9)
         if not self._rows or self._rows[-1]["time"] < start:
-            clock.at(start, (PROBE,), lambda _: self._probe(progress))
+            self._repeat(start, 0.0, 1, lambda: self._probe(progress), first=0)
         self._repeat(start, (until - start) / 50 if every is None else every, gaps, lambda: self._probe(progress))
         if progress is not None:
-            self._repeat(start, (until - start) / 200, 200, lambda: progress(clock.now, self._rows[-1]))
+            self._repeat(start, (until - start) / 200, 200, lambda: progress(clock.now, self.last))
         end = clock.at(until, (END,))
         began = perf_counter()
         interrupted = False
@@ -151,6 +153,7 @@ class Simulation:
             self._probe(progress)
         except KeyboardInterrupt:
             interrupted = True
+            end.callbacks = []
         self._wall += perf_counter() - began
         return self._result(until, interrupted)
 
@@ -165,11 +168,13 @@ class Simulation:
         if not 0 <= loss <= 1:
             raise ValueError(f"loss must be in [0, 1], got {loss!r}; pass a fraction, not a percentage")
         self._tables.settings["loss"] = loss
+        self._tables.settings["loss_rule"] = 0
 
     def set_delay(self, delay: Distribution | float) -> None:
         """Change the drawn part of the delay, in seconds, of all messages sent from now on."""
         delay = as_distribution(delay, name="delay", least=0.0)
         self._tables.laws, self._tables.pool = compile_distributions([delay])
+        self._tables.settings["delay_rule"] = 0
         self._engine.delays_changed(delay.lowest())
 
     def set_contacts(self, contacts: Iterable[Hashable], *, user: Hashable = None, router: Hashable = None) -> None:
@@ -202,21 +207,23 @@ class Simulation:
             raise ValueError(f"{role}={name!r} is not a {role} of this world")
         return nodes[name]
 
-    def _repeat(self, start: float, gap: float, gaps: int, call: Callable[[], None]) -> None:
+    def _repeat(self, start: float, gap: float, gaps: int, call: Callable[[], None], *, first: int = 1) -> None:
         """Call at start + gap, start + 2 gap, ..., before everything else then, and not at the end of the last gap.
 
         Times are computed, not accumulated. Each call puts the next onto the heap.
         """
+        run_number = self._run_number
 
         def plan(number: int) -> None:
             if number < gaps:
                 self.env.at(start + number * gap, (PROBE,), lambda _: happen(number))
 
         def happen(number: int) -> None:
-            call()
-            plan(number + 1)
+            if run_number == self._run_number:
+                call()
+                plan(number + 1)
 
-        plan(1)
+        plan(first)
 
     def _probe(self, progress: Progress | None) -> None:
         tables, in_flight = self._tables, self._engine.in_flight

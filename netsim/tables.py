@@ -13,13 +13,14 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import ITEM, ROUTER, USER, entity_keys, seed_word
-from algorithms.distributions import Uniform, compile_distributions, sample_each
+from algorithms.distributions import Constant, Uniform, compile_distributions, sample_each
 from algorithms.learning import initial_profiles
 from algorithms.ratings import Ratings
 from netsim.churn import OnOff, first_online
 from netsim.contacts import GivenContacts, Hosting
 from netsim.messages import FATES, MESSAGE_KINDS, PROFILE, message_size
 from netsim.placement import highest_weight
+from netsim.rules import DELAY, LOSS, UPDATE, rule_address
 from netsim.timers import Periodic, Timer
 from netsim.world import World
 
@@ -40,6 +41,11 @@ SETTINGS = np.dtype(
         ("minimum_delay", "f8"),
         ("loss", "f8"),
         ("profile_size", "i8"),  # bytes of a profile message without attached ratings
+        # Addresses of a researcher's own rules (`netsim.rules`); 0 where there is none.
+        ("user_rule", "i8"),
+        ("item_rule", "i8"),
+        ("delay_rule", "i8"),
+        ("loss_rule", "i8"),
     ],
     align=True,
 )
@@ -291,7 +297,7 @@ def build_tables(world: World, seed: Any) -> Tables:
     router_keys = entity_keys(ROUTER, router_ids)
     node_keys = np.concatenate([user_keys, router_keys])
 
-    laws, pool = compile_distributions([world.delay])  # type: ignore[list-item]
+    laws, pool = compile_distributions([Constant(0.0) if callable(world.delay) else world.delay])  # type: ignore[list-item]
     host = _hosts(world, item_keys, router_keys, word)
     hosted = np.argsort(host, kind="stable")
     hosted_start = np.searchsorted(host[hosted], np.arange(n_routers + 1))
@@ -347,7 +353,14 @@ def build_tables(world: World, seed: Any) -> Tables:
     settings["attach_ratings"] = world.rating_exchange == "attach"
     settings["request_timeout"] = world.request_timeout
     settings["minimum_delay"] = world.minimum_delay
-    settings["loss"] = world.loss
+    settings["loss"] = 0.0 if callable(world.loss) else world.loss
+    for name, rule, kind in (
+        ("user_rule", world.update_user, UPDATE),
+        ("item_rule", world.update_item, UPDATE),
+        ("delay_rule", world.delay if callable(world.delay) else None, DELAY),
+        ("loss_rule", world.loss if callable(world.loss) else None, LOSS),
+    ):
+        settings[name] = 0 if rule is None else rule_address(rule, kind)
     settings["profile_size"] = message_size(PROFILE, learning.rank, 0)
 
     return Tables(

@@ -1,7 +1,7 @@
 """The world: a frozen description of everything a run depends on beside its seed."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
@@ -14,10 +14,13 @@ from algorithms.ratings import Ratings
 from netsim.churn import OnOff
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
 from netsim.placement import GivenPlacement, Placement, RandomPlacement
+from netsim.rules import DELAY, LOSS, UPDATE, check_rule, is_compiled
 from netsim.timers import Periodic, Timer, as_timer
 from netsim.topology import Underlay
 
 __all__ = ["World"]
+
+Rule = Callable[..., Any]
 
 ONE_PLACE = Underlay.from_graph(nx.empty_graph(1))
 
@@ -46,14 +49,17 @@ class World:
         When nodes broadcast; a number is a period in seconds, with a random phase.
     user_fan_out, router_fan_out : int, optional
         To how many contacts, drawn anew at each broadcast, a profile is sent. Default: to all.
-    delay : float or Distribution
-        The part of the one-way delay, in seconds, that is drawn for each message (jitter).
+    delay : float, Distribution or function
+        The part of the one-way delay, in seconds, that is drawn for each message (jitter). A function `rule(word,
+        base, now)` returns it from a 64-bit word of chance, the path latency with access delays, and the time of
+        sending, both in seconds.
     access : float or Distribution
         Access delay of a node in seconds, drawn once for each node; sender's and receiver's are both added.
     minimum_delay : float
         No message takes less, in seconds.
-    loss : float
-        Probability that a message is dropped on its way.
+    loss : float or function
+        Probability that a message is dropped on its way. A function `rule(word, base, now)` returns whether it is;
+        arguments as for `delay`.
     discard_stale : bool
         Whether a receiver discards a message whose stamp is not newer than the last one taken from that emitter.
     rating_exchange : {"request", "attach"}
@@ -64,11 +70,17 @@ class World:
         How nodes come and go. Default: they stay online.
     learning : Learning
         Rank, regularization, learning rate, initial profiles.
+    update_user, update_item : function, optional
+        Instead of equations (3) and (4): `rule(own, other, rating, rate, lam)` changes the profile `own` in place by
+        the profile `other` that arrived, both float64 of shape (rank,), with this update's learning rate and weight
+        of the regularization. Functions compiled with `numba.njit` run on both engines at compiled speed
+        (`netsim.rules`).
 
     Raises
     ------
     ValueError
-        If an argument is out of range or names something that is not there; the message names it.
+        If an argument is out of range; the message names it. Whether placement and contacts name nodes and places that
+        are there is seen when a simulation is built.
     """
 
     ratings: Ratings
@@ -83,16 +95,18 @@ class World:
     router_broadcast: Timer | float = Periodic(10.0)
     user_fan_out: int | None = None
     router_fan_out: int | None = None
-    delay: Distribution | float = Constant(0.0)
+    delay: Distribution | float | Rule = Constant(0.0)
     access: Distribution | float = Constant(0.0)
     minimum_delay: float = 1e-3
-    loss: float = 0.0
+    loss: float | Rule = 0.0
     discard_stale: bool = True
     rating_exchange: Literal["request", "attach"] = "request"
     request_timeout: float = 60.0
     user_churn: OnOff | None = None
     router_churn: OnOff | None = None
     learning: Learning = Learning()
+    update_user: Rule | None = None
+    update_item: Rule | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.ratings, Ratings):
@@ -112,11 +126,22 @@ class World:
             value = getattr(self, name)
             if value is not None and (not _is_integer(value) or value < 1):
                 raise ValueError(f"{name} must be an integer >= 1, or None for all contacts, got {value!r}")
-        for name in ("delay", "access"):
-            self._set(name, as_distribution(getattr(self, name), name=name, least=0.0))
+        self._set("access", as_distribution(self.access, name="access", least=0.0))
+        if callable(self.delay):
+            check_rule(self.delay, name="delay", kind=DELAY)
+        else:
+            self._set("delay", as_distribution(self.delay, name="delay", least=0.0))
         self._check_number("minimum_delay", "a number of seconds >= 0", lambda value: 0 <= value < math.inf)
         self._check_number("request_timeout", "a number of seconds > 0", lambda value: value > 0)
-        self._check_number("loss", "in [0, 1]", lambda value: 0 <= value <= 1, "; pass a fraction, not a percentage")
+        if callable(self.loss):
+            check_rule(self.loss, name="loss", kind=LOSS)
+        else:
+            self._check_number(
+                "loss", "in [0, 1]", lambda value: 0 <= value <= 1, "; pass a fraction, not a percentage"
+            )
+        for name in ("update_user", "update_item"):
+            if getattr(self, name) is not None:
+                check_rule(getattr(self, name), name=name, kind=UPDATE)
         self._check_type("discard_stale", bool)
         if self.rating_exchange not in ("request", "attach"):
             raise ValueError(f"rating_exchange must be 'request' or 'attach', got {self.rating_exchange!r}")
@@ -136,6 +161,16 @@ class World:
         if isinstance(self.routers, tuple):
             return self.routers
         return tuple(range(self.routers))
+
+    @property
+    def only_python(self) -> tuple[str, ...]:
+        """Arguments that are plain Python functions, which the compiled engine cannot run."""
+        rules = {name: getattr(self, name) for name in ("delay", "loss", "update_user", "update_item")}
+        return tuple(
+            f"{name}={_named(rule)}, which is not compiled with numba.njit"
+            for name, rule in rules.items()
+            if callable(rule) and not is_compiled(rule)
+        )
 
     def describe(self) -> dict[str, Any]:
         """Plain description, for a JSON file: every argument, with ratings and topology by name and digest."""
@@ -159,7 +194,7 @@ class World:
     def __repr__(self) -> str:
         return (
             f"World({self.ratings.n_users} users, {len(self.router_ids)} routers, {len(self.ratings)} ratings, "
-            f"{self.topology!r}, delay={self.delay!r}, loss={self.loss:g})"
+            f"{self.topology!r}, delay={_named(self.delay)}, loss={_named(self.loss)})"
         )
 
     def _set(self, name: str, value: Any) -> None:
@@ -191,8 +226,11 @@ class World:
         if self.hosting is None:
             return
         given = dict(self.hosting)
-        self._set("hosting", tuple(given.items()))
-        known = set(self.router_ids)
+        self._set("hosting", tuple(sorted(given.items(), key=repr)))
+        known, items = set(self.router_ids), set(self.ratings.item_ids)
+        for item in given:
+            if item not in items:
+                raise ValueError(f"hosting names {item!r}, which is not an item")
         for item in self.ratings.item_ids:
             if item not in given:
                 raise ValueError(f"hosting must name a router for each item, got none for item {item!r}")
@@ -204,13 +242,22 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def _named(value: Any) -> str:
+    """Text for a value; a function by its name."""
+    return f"{value.__module__}.{value.__qualname__}" if hasattr(value, "__qualname__") else repr(value)
+
+
 def _plain(value: Any) -> Any:
+    if callable(value):
+        return _named(value)
     if isinstance(value, Distribution):
         return describe_distribution(value)
     if is_dataclass(value) and not isinstance(value, type | Ratings | Underlay):
         return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and math.isinf(value):
         return str(value)
     return value if isinstance(value, bool | int | float | str | type(None)) else repr(value)

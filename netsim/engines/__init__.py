@@ -3,10 +3,12 @@
 `events` is the readable one and defines what a run means; `compiled` gives the same bits, many times faster.
 """
 
-from typing import Literal, Protocol
+import math
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from algorithms.distributions import Distribution
 from netsim.clock import Clock
 from netsim.engines.compiled import CompiledEngine
 from netsim.engines.events import EventsEngine
@@ -59,7 +61,9 @@ def start_engine(
         raise ValueError(f"engine must be 'auto', 'events' or 'compiled', got {choice!r}")
     if threads is not None and (not isinstance(threads, int | np.integer) or isinstance(threads, bool) or threads < 1):
         raise ValueError(f"threads must be an integer >= 1, or None for as many as pay, got {threads!r}")
-    only_python = [] if trace is None else ["trace, a Python object that is told of every message"]
+    only_python = list(world.only_python)
+    if trace is not None:
+        only_python.append("trace, a Python object that is told of every message")
     if choice == "compiled" and only_python:
         raise ValueError(
             f"engine='compiled' cannot run {'; '.join(only_python)}; leave it out, or use engine='events' or 'auto'"
@@ -68,9 +72,9 @@ def start_engine(
         return EventsEngine(tables, clock, trace, reason="it was asked for")
     if only_python:
         return EventsEngine(tables, clock, trace, reason=f"only Python can run {'; '.join(only_python)}")
-    return CompiledEngine(
-        tables,
-        clock,
-        lowest_jitter=world.delay.lowest(),
-        threads=threads,  # type: ignore[union-attr]
-    )
+    return CompiledEngine(tables, clock, lowest_jitter=lowest(world.delay), threads=threads)
+
+
+def lowest(delay: Any) -> float:
+    """The least that the drawn part of a delay can be, in seconds; unknown, so nothing, where it is a function."""
+    return delay.lowest() if isinstance(delay, Distribution) else -math.inf

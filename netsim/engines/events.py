@@ -72,7 +72,7 @@ class Node:
         clock = engine.clock
         clock.process(self.broadcasts())
         if np.isfinite(engine.tables.nodes[number]["mean_online"]):
-            clock.process(self.sessions())
+            clock.process(self.sessions(up=bool(engine.tables.nodes[number]["online"])))
 
     def broadcasts(self) -> Generator[simpy.Event, Any, None]:
         """Broadcast every own profile at each tick; ticks go on while the node is offline, and send nothing."""
@@ -90,10 +90,10 @@ class Node:
             tick += 1
             time = next_tick(*timer, tick, time)
 
-    def sessions(self) -> Generator[simpy.Event, Any, None]:
-        """Alternate between sessions online and offline."""
+    def sessions(self, up: bool) -> Generator[simpy.Event, Any, None]:
+        """Alternate between sessions online and offline; the first is online where `up`."""
         tables, number = self.engine.tables, self.number
-        session, time, up = 1, 0.0, bool(tables.nodes[number]["online"])
+        session, time = 1, 0.0
         while True:
             time = behaviour.session_end(tables.settings, tables.nodes, number, session, up, time)
             yield self.engine.clock.at(time, (TOGGLE, number))
@@ -223,6 +223,7 @@ class User(Node):
         reply.payload = engine.snapshot(self.number)
         reply.count = self.rating_count()
         reply.answers = answers
+        answers.flags.writeable = False
         reply.attempt = message.attempt
         reply.size = message_size(REPLY, len(reply.payload), len(answers))
         engine.send(reply, self.number, router, reply_fate, arrival)
@@ -306,6 +307,7 @@ class Router(Node):
         request.profile = -1
         request.stamp = request.attempt = int(tables.slots[tables.edges[edge]["slot"]]["attempt"])
         request.answers = named
+        named.flags.writeable = False
         request.size = message_size(REQUEST, 0, len(named))
         engine.send(request, self.number, user, fate, arrival)
 

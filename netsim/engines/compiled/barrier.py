@@ -17,10 +17,10 @@ _SPINS = 4000
 
 
 @intrinsic
-def _atomic_add(typing_context, array, amount):  # type: ignore[no-untyped-def]
+def _atomic_add(typing_context, array, amount):
     """Add to array[0] (int64), sequentially consistent."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         pointer = _first(context, builder, signature.args[0], arguments[0])
         return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
 
@@ -28,10 +28,10 @@ def _atomic_add(typing_context, array, amount):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _atomic_load(typing_context, array):  # type: ignore[no-untyped-def]
+def _atomic_load(typing_context, array):
     """Read array[0] (int64), sequentially consistent."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         pointer = _first(context, builder, signature.args[0], arguments[0])
         return builder.load_atomic(pointer, "seq_cst", 8)
 
@@ -39,17 +39,17 @@ def _atomic_load(typing_context, array):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _let_others_run(typing_context):  # type: ignore[no-untyped-def]
+def _let_others_run(typing_context):
     """Give the processor to another thread: sched_yield of the C library."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), []), "sched_yield")
         return builder.sext(builder.call(function, []), ir.IntType(64))
 
     return types.int64(), generate
 
 
-def _first(context, builder, array_type, array):  # type: ignore[no-untyped-def]
+def _first(context, builder, array_type, array):
     return context.make_array(array_type)(context, builder, array).data
 
 

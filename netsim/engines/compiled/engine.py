@@ -110,14 +110,14 @@ class CompiledEngine:
         self._fit_windows()
 
     def _fit_windows(self) -> None:
-        """Make windows a little shorter than the shortest delay, so that rounding never puts an arrival into its own."""
+        """Make windows a little shorter than the shortest delay, so that rounding puts no arrival into its own."""
         seconds = self._shortest_delay()
-        self._windows_per_second = 1.0 / (seconds * (1.0 - 1e-6)) if seconds > 0 else 0.0
+        self._windows_per_second = 1.0 / (min(seconds, 1e9) * (1.0 - 1e-6)) if seconds > 0 else 0.0
 
     def _shortest_delay(self) -> float:
         """No message that is sent from now on takes less, in seconds."""
         edges = self.tables.edges
-        paths = min((float(edges[way].min()) for way in ("base", "back") if len(edges)), default=0.0)
+        paths = min((float(edges[way].min()) for way in ("base", "back") if len(edges)), default=math.inf)
         return max(float(self.tables.settings["minimum_delay"][0]), paths + self._lowest_jitter)
 
     def _arguments(self, lane: Lane) -> tuple[np.ndarray, ...]:
@@ -243,6 +243,8 @@ def _threads(tables: Tables, shortest_delay: float, threads: int | None) -> tupl
         return 1, "one thread was asked for"
     if tables.settings["minimum_delay"][0] <= 0:
         return 1, "one thread, since minimum_delay is 0"
+    if math.isinf(shortest_delay):
+        return 1, "one thread, since no message can arrive"
     nodes = tables.nodes
     per_second = float((nodes["contact_count"] * nodes["owned_count"] / nodes["period"]).sum())
     per_window = per_second * shortest_delay

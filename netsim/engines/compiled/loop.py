@@ -126,7 +126,7 @@ def advance(
         DONE, GROW, BUDGET, or TOO_EARLY where a message would arrive within the window it was sent in.
     """
     c = calendar[0]
-    l = lane[0]
+    me = lane[0]
     n_users = own_start.shape[0] - 1
     windows = windows_per_second > 0.0
     most_hosted = named.shape[0]
@@ -153,13 +153,13 @@ def advance(
         )
         if event == NONE:
             if windows:
-                l.next_window = window + 1 if c.pending > 0 else np.int64(1) << 62
+                me.next_window = window + 1 if c.pending > 0 else np.int64(1) << 62
             return DONE
         now = current[event].time
         if windows:
             own_window = np.int64(math.floor(now * windows_per_second))
             if own_window > window or now >= stop:
-                l.next_window = own_window
+                me.next_window = own_window
                 return DONE
         elif now >= stop:
             return DONE
@@ -167,30 +167,30 @@ def advance(
         number, slot = current[event].number, np.int64(current[event].slot)
 
         # Room for all that this event can cause.
-        l.need_batches = 1
+        me.need_batches = 1
         if batch == TICK_EVENT:
             node = nodes[place]
-            l.need_events = node.owned_count * node.contact_count
-            l.need_batches = node.owned_count
-            l.need_answers = 0
+            me.need_events = node.owned_count * node.contact_count
+            me.need_batches = node.owned_count
+            me.need_answers = 0
         elif batch == TOGGLE_EVENT:
-            l.need_events, l.need_answers = 0, 0
+            me.need_events, me.need_answers = 0, 0
         else:
-            l.need_events = 1
-            l.need_answers = 2 * most_hosted + 2
+            me.need_events = 1
+            me.need_answers = 2 * most_hosted + 2
         if (
-            c.unused_chunks < l.need_events + 1
-            or current.shape[0] < c.pending + l.need_events + 1
-            or c.unused_batches < l.need_batches
-            or l.answers_top + l.need_answers > answers.shape[0]
+            c.unused_chunks < me.need_events + 1
+            or current.shape[0] < c.pending + me.need_events + 1
+            or c.unused_batches < me.need_batches
+            or me.answers_top + me.need_answers > answers.shape[0]
         ):
             return GROW
-        if windows and not _box_has_room(l, box_counts, box_messages, box_batches, box_answers):
+        if windows and not _box_has_room(me, box_counts, box_messages, box_batches, box_answers):
             return GROW
 
         c.position += 1
         c.pending -= 1
-        l.done += 1
+        me.done += 1
         status = DONE
         if batch == TICK_EVENT:
             node = nodes[place]
@@ -227,13 +227,11 @@ def advance(
                         to = lane_of[receiver]
                         if batch_of[to] == NONE:
                             batch_of[to] = _new_batch(
-                                l,
+                                me,
                                 calendar,
                                 batches,
-                                payloads,
                                 box_counts,
                                 box_batches,
-                                box_payloads,
                                 to,
                                 PROFILE,
                                 profile,
@@ -241,11 +239,11 @@ def advance(
                                 count,
                                 0,
                             )
-                            _fill_payload(l, payloads, box_payloads, to, batch_of[to], values, profile)
+                            _fill_payload(me, payloads, box_payloads, to, batch_of[to], values, profile)
                         status = max(
                             status,
                             _post(
-                                l,
+                                me,
                                 calendar,
                                 heads,
                                 chunks,
@@ -386,13 +384,11 @@ def advance(
                     to = lane_of[edges[place].receiver]
                     count = own_start[user + 1] - own_start[user]
                     reply = _new_batch(
-                        l,
+                        me,
                         calendar,
                         batches,
-                        payloads,
                         box_counts,
                         box_batches,
-                        box_payloads,
                         to,
                         REPLY,
                         user,
@@ -400,10 +396,10 @@ def advance(
                         count,
                         b.attempt,
                     )
-                    _fill_payload(l, payloads, box_payloads, to, reply, values, user)
-                    _attach(l, batches, answers, blocks, box_counts, box_batches, box_answers, to, reply, asked)
+                    _fill_payload(me, payloads, box_payloads, to, reply, values, user)
+                    _attach(me, batches, answers, blocks, box_counts, box_batches, box_answers, to, reply, asked)
                     status = _post(
-                        l,
+                        me,
                         calendar,
                         heads,
                         chunks,
@@ -426,13 +422,11 @@ def advance(
             if n_named > 0 and fate == IN_FLIGHT:
                 to = lane_of[edges[place].sender]
                 request = _new_batch(
-                    l,
+                    me,
                     calendar,
                     batches,
-                    payloads,
                     box_counts,
                     box_batches,
-                    box_payloads,
                     to,
                     REQUEST,
                     NONE,
@@ -440,9 +434,11 @@ def advance(
                     0,
                     slots[slot].attempt,
                 )
-                _attach(l, batches, answers, blocks, box_counts, box_batches, box_answers, to, request, named[:n_named])
+                _attach(
+                    me, batches, answers, blocks, box_counts, box_batches, box_answers, to, request, named[:n_named]
+                )
                 status = _post(
-                    l,
+                    me,
                     calendar,
                     heads,
                     chunks,
@@ -540,14 +536,14 @@ def receive_box(
 
     Nothing is taken where there is not room for all of it; returns DONE or GROW.
     """
-    c, l = calendar[0], lane[0]
+    c, me = calendar[0], lane[0]
     n_messages, n_batches, n_answers = counts[0], counts[1], counts[2]
-    l.need_events, l.need_batches, l.need_answers = n_messages, n_batches, 2 * n_answers
+    me.need_events, me.need_batches, me.need_answers = n_messages, n_batches, 2 * n_answers
     if (
         c.unused_chunks < n_messages
         or current.shape[0] < c.pending + n_messages
         or c.unused_batches < n_batches
-        or l.answers_top + l.need_answers > answers.shape[0]
+        or me.answers_top + me.need_answers > answers.shape[0]
     ):
         return GROW
     for n in range(n_batches):
@@ -559,7 +555,7 @@ def receive_box(
             payloads[batch, k] = box_payloads[n, k]
         if box_batches[n].n_answers > 0:
             first = box_batches[n].answers
-            _keep_answers(l, batches, answers, blocks, batch, box_answers[first : first + box_batches[n].n_answers])
+            _keep_answers(me, batches, answers, blocks, batch, box_answers[first : first + box_batches[n].n_answers])
         batches[batch].references = 0
         box_batches[n].references = batch  # where its messages find it
     for n in range(n_messages):
@@ -587,12 +583,12 @@ def receive_box(
 
 
 @kernel
-def _box_has_room(l, box_counts, box_messages, box_batches, box_answers):
+def _box_has_room(me, box_counts, box_messages, box_batches, box_answers):
     for to in range(box_counts.shape[0]):
         if (
-            box_counts[to, 0] + l.need_events > box_messages.shape[1]
-            or box_counts[to, 1] + l.need_batches > box_batches.shape[1]
-            or box_counts[to, 2] + l.need_answers > box_answers.shape[1]
+            box_counts[to, 0] + me.need_events > box_messages.shape[1]
+            or box_counts[to, 1] + me.need_batches > box_batches.shape[1]
+            or box_counts[to, 2] + me.need_answers > box_answers.shape[1]
         ):
             return False
     return True
@@ -600,13 +596,11 @@ def _box_has_room(l, box_counts, box_messages, box_batches, box_answers):
 
 @kernel
 def _new_batch(
-    l,
+    me,
     calendar,
     batches,
-    payloads,
     box_counts,
     box_batches,
-    box_payloads,
     to,
     kind,
     profile,
@@ -615,7 +609,7 @@ def _new_batch(
     attempt,
 ):
     """Row for what messages to lane `to` carry: in the lane's own pool, or in the box for another."""
-    if to == l.number:
+    if to == me.number:
         c = calendar[0]
         batch = np.int64(c.free_batch)
         c.free_batch = batches[batch].references
@@ -636,9 +630,9 @@ def _new_batch(
 
 
 @kernel
-def _fill_payload(l, payloads, box_payloads, to, batch, values, profile):
+def _fill_payload(me, payloads, box_payloads, to, batch, values, profile):
     """Take the snapshot of a profile."""
-    if to == l.number:
+    if to == me.number:
         for k in range(values.shape[1]):
             payloads[batch, k] = values[profile, k]
     else:
@@ -647,10 +641,10 @@ def _fill_payload(l, payloads, box_payloads, to, batch, values, profile):
 
 
 @kernel
-def _attach(l, batches, answers, blocks, box_counts, box_batches, box_answers, to, batch, rows):
+def _attach(me, batches, answers, blocks, box_counts, box_batches, box_answers, to, batch, rows):
     """Let a request or reply carry a copy of the items named or answered."""
-    if to == l.number:
-        _keep_answers(l, batches, answers, blocks, batch, rows)
+    if to == me.number:
+        _keep_answers(me, batches, answers, blocks, batch, rows)
         return
     first = box_counts[to, 2]
     box_counts[to, 2] += rows.shape[0]
@@ -662,7 +656,7 @@ def _attach(l, batches, answers, blocks, box_counts, box_batches, box_answers, t
 
 @kernel
 def _post(
-    l,
+    me,
     calendar,
     heads,
     chunks,
@@ -685,7 +679,7 @@ def _post(
     """Put a message into the lane's own calendar, or into the box for another lane."""
     if windows_per_second > 0.0 and np.int64(math.floor(arrival * windows_per_second)) <= window:
         return TOO_EARLY
-    if to == l.number:
+    if to == me.number:
         batches[batch].references += 1
         push(calendar, heads, chunks, stored, current, order, batches, edges, arrival, edge, batch, receiver, slot)
     else:
@@ -709,13 +703,13 @@ def _class_of(n):
 
 
 @kernel
-def _keep_answers(l, batches, answers, blocks, batch, rows):
+def _keep_answers(me, batches, answers, blocks, batch, rows):
     """Copy the items named or answered into a block of the lane's own pool."""
     size_class = _class_of(rows.shape[0])
     first = blocks[size_class]
     if first == NONE:
-        first = l.answers_top
-        l.answers_top += 1 << size_class
+        first = me.answers_top
+        me.answers_top += 1 << size_class
     else:
         blocks[size_class] = answers[first].offset
     for n in range(rows.shape[0]):

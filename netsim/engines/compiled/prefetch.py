@@ -8,10 +8,10 @@ __all__ = ["prefetch"]
 
 
 @intrinsic
-def prefetch(typing_context, array, row):  # type: ignore[no-untyped-def]
+def prefetch(typing_context, array, row):
     """Prefetch array[row] (its first cache line) for writing."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         made = context.make_array(signature.args[0])(context, builder, arguments[0])
         stride = cgutils.unpack_tuple(builder, made.strides)[0]
         byte, int32 = ir.IntType(8), ir.IntType(32)

@@ -6,6 +6,7 @@ other. Which window a time belongs to is decided by `floor(time * windows_per_se
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ __all__ = ["run_lane"]
 REPORT = np.dtype([("status", "i8"), ("next_window", "i8"), ("unused", "i8", 6)])
 
 
+@partial(kernel, inline=False, nogil=True)
 def run_lane(
     settings,
     laws,
@@ -71,14 +73,14 @@ def run_lane(
     The boxes have shape (2, lanes, lanes, ...): parity of the round, sender, receiver. All lanes return together:
     DONE where everything before `stop` is done, else for the reason in `reports`, to be called again.
     """
-    l = lane[0]
-    number, n_lanes = l.number, batch_of.shape[0]
-    begun = l.done
+    me = lane[0]
+    number, n_lanes = me.number, batch_of.shape[0]
+    begun = me.done
     last_window = np.int64(math.floor(stop * windows_per_second))
     while True:
-        parity = l.round & 1
+        parity = me.round & 1
         status = DONE
-        if l.received < l.round:
+        if me.received < me.round:
             for sender in range(n_lanes):
                 if sender != number and status == DONE:
                     status = receive_box(
@@ -101,7 +103,7 @@ def run_lane(
                         box_answers[1 - parity, sender, number],
                     )
             if status == DONE:
-                l.received = l.round
+                me.received = me.round
         if status == DONE:
             status = advance(
                 settings,
@@ -145,31 +147,28 @@ def run_lane(
                 box_payloads[parity, number],
                 box_answers[parity, number],
                 stop,
-                l.window,
+                me.window,
                 windows_per_second,
                 budget,
             )
-        following = l.next_window
+        following = me.next_window
         for to in range(n_lanes):
             for n in range(box_counts[parity, number, to, 0]):
                 time = box_messages[parity, number, to, n].time
                 following = min(following, np.int64(math.floor(time * windows_per_second)))
-        if status == DONE and l.done - begun > budget:
+        if status == DONE and me.done - begun > budget:
             status = BUDGET
         reports[parity, number].status = status
         reports[parity, number].next_window = following
-        l.meeting += 1
-        wait_for_all(arrived, n_lanes, l.meeting)
+        me.meeting += 1
+        wait_for_all(arrived, n_lanes, me.meeting)
 
         for other in range(n_lanes):
             status = max(status, reports[parity, other].status)
             following = min(following, reports[parity, other].next_window)
         if status != DONE:
             return status
-        l.round += 1
-        if following > last_window or (following == last_window and l.window == last_window):
+        me.round += 1
+        if following > last_window or (following == last_window and me.window == last_window):
             return DONE
-        l.window = max(following, l.window)
-
-
-run_lane = kernel(run_lane, inline=False, nogil=True)
+        me.window = max(following, me.window)
