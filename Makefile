@@ -37,10 +37,12 @@ format: $(VENV)/installed ## put the code into house style
 
 bench: $(VENV)/installed ## speed ratios of this machine
 	$(BIN)/python benchmarks/events.py
+	$(BIN)/python benchmarks/engines.py
 
 figures: $(VENV)/installed ## the figure of the README; MOVIELENS_100K names the folder of the data
-	$(BIN)/python -m scenarios.movielens --folds 1 --seed 1 --out out/movielens
-	cp out/movielens/convergence.png docs/figures/movielens-fold1.png
+	$(BIN)/python -m scenarios.movielens --folds 1-5 --seed 1 --out out/movielens
+	mkdir -p docs/figures
+	cp out/movielens/convergence.png docs/figures/movielens.png
 
 clean: ## remove what the targets above made
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

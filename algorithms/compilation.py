@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from platformdirs import user_cache_path
 
-__all__ = ["kernel"]
+__all__ = ["compiled_before", "kernel"]
 
 
 def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = False) -> Callable[..., Any]:
@@ -36,6 +36,11 @@ def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = F
         return numba.njit(cache=True, forceinline=inline, nogil=nogil, _nrt=False)(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = folder
+
+
+def compiled_before(package: str, kernel_name: str) -> bool:
+    """Whether a kernel of these sources is in the cache on disk; `kernel_name` is "module.function"."""
+    return any((_cache_root() / _digest(package)).rglob(f"{kernel_name}-*.nbi"))
 
 
 def _cache_root() -> Path:

@@ -16,14 +16,13 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from algorithms.datasets import movielens_100k
 from algorithms.learning import Learning, Schedule
 from algorithms.metrics import rmse
 from algorithms.prediction import Predictor
 from algorithms.ratings import Ratings
 from algorithms.sequential import Sequential
 from scenarios import study
-from scenarios.movielens import add_data
+from scenarios.movielens import add_data, load
 
 __all__ = ["main"]
 
@@ -62,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the grid with parsed arguments; returns the exit status."""
     study.make_folder(args.out)
-    train, _ = movielens_100k(getattr(args, "data", None)).split(fold=args.fold)
+    train, _ = load(args).split(fold=args.fold)
     held_out = np.random.default_rng(args.seed).random(len(train)) < 0.1
     inner, validation = train.select(~held_out), train.select(held_out)
     grid = list(itertools.product(RANKS, WEIGHTS, RATES, SCHEDULES))
@@ -70,11 +69,11 @@ def run(args: argparse.Namespace) -> int:
         validate(Learning(rank=rank, lam=lam, rate=rate, schedule=schedule), inner, validation, args.seed)
         for rank, lam, rate, schedule in tqdm(grid, disable=None, unit="point")
     ]
-    table = pd.DataFrame(rows).sort_values(f"pass_{PASSES[-2]}", ignore_index=True)
+    table = pd.DataFrame(rows).sort_values(f"pass_{PASSES[-1]}", ignore_index=True)
     study.write_text(args.out / "grid.csv", table.to_csv(index=False))
     study.write_text(args.out / "best.json", json.dumps(table.iloc[0].to_dict(), indent=2, default=float) + "\n")
     print(table.head(12).to_string(index=False, float_format="{:.4f}".format))  # noqa: T201
-    print(f"\nBest 12 of {len(table)} by validation RMSE after {PASSES[-2]} passes. Written to {args.out}.")  # noqa: T201
+    print(f"\nBest 12 of {len(table)} by validation RMSE after {PASSES[-1]} passes. Written to {args.out}.")  # noqa: T201
     return 0
 
 

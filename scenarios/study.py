@@ -153,10 +153,13 @@ class Study:
         The scenario's module name.
     args : argparse.Namespace
         Arguments as `parser` gives them.
+    references : dict
+        Lines of reference in the figure: label and error.
     """
 
     name: str
     args: argparse.Namespace
+    references: dict[str, float] = field(default_factory=dict)
     results: dict[str, Result] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -218,12 +221,23 @@ class Study:
             "worlds": {label: result.world.describe() for label, result in self.results.items()},
         }
 
+    def _first_probe(self) -> str:
+        """Column of the first probe, which a figure of several runs shows."""
+        return str(next(iter(self.results.values())).probes.columns[1])
+
     def _draw(self, path: Path) -> None:
         drawable = {label: result for label, result in self.results.items() if len(result.probes) > 1}
         if not drawable:
             return
         figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-        plots.convergence(next(iter(drawable.values())) if len(drawable) == 1 else drawable, log=True, ax=ax)
+        several = len(drawable) > 1
+        plots.convergence(
+            drawable if several else next(iter(drawable.values())),
+            metrics=[self._first_probe()] if several else None,
+            references=self.references,
+            log=True,
+            ax=ax,
+        )
         ax.set_title(f"{self.name}, seed {self.args.seed}", loc="left", fontsize="medium")
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as temporary:
             figure.savefig(temporary, dpi=150)
@@ -275,7 +289,7 @@ def main(
     A person's mistake (bad value, missing file) ends with one line on standard error and status 2; a defect of ours
     shows its traceback.
     """
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
     given = list(sys.argv[1:] if argv is None else argv)
     args = made.parse_args(given)
     args.given = given

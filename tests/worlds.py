@@ -38,7 +38,18 @@ from netsim import (
     World,
 )
 
-__all__ = ["ACTIONS", "Run", "Script", "assert_same_bits", "ratings", "runs", "scripts", "topologies", "worlds"]
+__all__ = [
+    "ACTIONS",
+    "Meddler",
+    "Run",
+    "Script",
+    "assert_same_bits",
+    "ratings",
+    "runs",
+    "scripts",
+    "topologies",
+    "worlds",
+]
 
 GRID = 0.25
 SEEDS = st.integers(0, 2**64 - 1)
@@ -211,6 +222,38 @@ class Script:
         yield simulation.env.timeout(0)
 
 
+@dataclass(frozen=True)
+class Meddler:
+    """A SimPy process that a person might write: it looks at the run, and acts on what it sees.
+
+    Attributes
+    ----------
+    every : float
+        Seconds between two looks.
+    """
+
+    every: float
+
+    def __call__(self, simulation: Simulation) -> Any:
+        env, users = simulation.env, simulation.world.ratings.user_ids
+        routers = simulation.world.router_ids
+        while True:
+            view = simulation.view()
+            largest = view.user_profiles.max(axis=1)
+            user = users[int(largest.argmax())]
+            simulation.set_online(bool(view.time % 1.0 < 0.5), user=user)
+            chosen = [router for router, row in zip(routers, view.item_profiles, strict=False) if row[0] > 0.5]
+            simulation.set_contacts(chosen, user=users[int(largest.argmin())])
+            yield env.timeout(self.every) | env.process(self.rest(simulation))
+            if simulation.last and simulation.last["user_updates"] % 3 == 1:
+                simulation.set_delay(GRID)
+                simulation.set_loss(0.25)
+            yield env.timeout(0)
+
+    def rest(self, simulation: Simulation) -> Any:
+        yield simulation.env.timeout(2 * self.every)
+
+
 @st.composite
 def steps(draw: Any, world: World, until: float) -> tuple:
     """One thing that a script does, at a time that most often is one of the ticks'."""
@@ -229,10 +272,10 @@ def steps(draw: Any, world: World, until: float) -> tuple:
     return time, action, (draw(subsets(routers if role == "user" else users)),), node
 
 
-def scripts(world: World, until: float) -> st.SearchStrategy[list[Script]]:
-    """Up to two scripts for a world, of up to five steps each."""
-    several = st.lists(steps(world, until), max_size=5)
-    return st.lists(several.map(in_order), max_size=2)
+def scripts(world: World, until: float) -> st.SearchStrategy[list[Script | Meddler]]:
+    """Up to two scripts for a world: some of up to five steps, some that act on what they see."""
+    several = st.lists(steps(world, until), max_size=5).map(in_order)
+    return st.lists(several | several | st.sampled_from([GRID, 0.5, 0.7]).map(Meddler), max_size=2)
 
 
 def in_order(found: list[tuple]) -> Script:
@@ -247,7 +290,7 @@ class Run:
     until: float
     seed: int
     every: float
-    scripts: tuple[Script, ...]
+    scripts: tuple[Script | Meddler, ...] = ()
 
     @property
     def arguments(self) -> dict[str, Any]:

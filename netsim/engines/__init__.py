@@ -3,11 +3,13 @@
 `events` is the readable one and defines what a run means; `compiled` gives the same bits, many times faster.
 """
 
+import logging
 import math
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from algorithms.compilation import compiled_before
 from algorithms.distributions import Distribution
 from netsim.clock import Clock
 from netsim.engines.compiled import CompiledEngine
@@ -17,6 +19,8 @@ from netsim.trace import MessageTrace
 from netsim.world import World
 
 __all__ = ["Choice", "Engine", "start_engine"]
+
+_logger = logging.getLogger(__name__)
 
 Choice = Literal["auto", "events", "compiled"]
 
@@ -72,6 +76,9 @@ def start_engine(
         return EventsEngine(tables, clock, trace, reason="it was asked for")
     if only_python:
         return EventsEngine(tables, clock, trace, reason=f"only Python can run {'; '.join(only_python)}")
+    if not compiled_before("netsim", "loop.advance"):
+        # Told as a warning so that it is seen: half a minute without a word looks like a hang.
+        _logger.warning("Compiling the simulation for the first time on this machine; this takes about half a minute.")
     return CompiledEngine(tables, clock, lowest_jitter=lowest(world.delay), threads=threads)
 
 

@@ -28,6 +28,7 @@ def convergence(
     metrics: Sequence[str] | None = None,
     against: Literal["time", "messages", "bytes", "updates"] = "time",
     log: bool = False,
+    references: Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how the error falls as a run goes on.
@@ -41,6 +42,8 @@ def convergence(
         What the horizontal axis shows.
     log : bool
         Whether the horizontal axis is logarithmic; the measurement at 0 is then left out.
+    references : mapping of label to float, optional
+        Errors to draw as horizontal lines, such as those of other methods.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
@@ -69,6 +72,8 @@ def convergence(
             name = _readable(metric)
             drawn.add(name)
             ax.plot(x[keep], table[metric][keep], label=f"{label}: {name}" if label else name, linewidth=1.6)
+    for n, (label, value) in enumerate((references or {}).items()):
+        ax.axhline(value, color="0.35", linestyle=("--", ":", "-.")[n % 3], linewidth=1.2, label=f"{label}: {value:g}")
     ax.set_xlabel(_AXES[against][1])
     ax.set_ylabel(drawn.pop() if len(drawn) == 1 else "Error (rating points)")
     if log:
