@@ -6,7 +6,7 @@ from typing import Literal
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, ScalarFormatter
 
 from netsim.result import Result
 
@@ -63,21 +63,25 @@ def convergence(
         raise ValueError(f"against must be one of {', '.join(_AXES)}, got {against!r}")
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    drawn = set()
+    chosen = {label: _chosen(each.probes, metrics) for label, each in results.items()}
+    drawn = {_readable(metric) for metrics_of_run in chosen.values() for metric in metrics_of_run}
     for label, each in results.items():
         table = each.probes
-        for metric in _chosen(table, metrics):
-            x = _horizontal(table, against)
-            keep = x > 0 if log else x >= 0
+        x = _horizontal(table, against)
+        keep = x > 0 if log else x >= 0
+        for metric in chosen[label]:
             name = _readable(metric)
-            drawn.add(name)
-            ax.plot(x[keep], table[metric][keep], label=f"{label}: {name}" if label else name, linewidth=1.6)
+            told = name if not label else label if len(drawn) == 1 else f"{label}: {name}"
+            ax.plot(x[keep], table[metric][keep], label=told, linewidth=1.6)
     for n, (label, value) in enumerate((references or {}).items()):
         ax.axhline(value, color="0.35", linestyle=("--", ":", "-.")[n % 3], linewidth=1.2, label=f"{label}: {value:g}")
     ax.set_xlabel(_AXES[against][1])
-    ax.set_ylabel(drawn.pop() if len(drawn) == 1 else "Error (rating points)")
+    ax.set_ylabel(f"{drawn.pop() if len(drawn) == 1 else 'Error'} (rating points)")
     if log:
         ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(ScalarFormatter() if against == "time" else EngFormatter())
+        ax.xaxis.set_minor_formatter(NullFormatter())
     elif against != "time":
         ax.xaxis.set_major_formatter(EngFormatter())
     ax.grid(alpha=0.3)
