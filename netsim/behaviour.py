@@ -81,6 +81,8 @@ def cross(settings, laws, pool, base, loss_word, delay_word, now):
     else:
         drawn = call_delay(settings[0].delay_rule, delay_word, base, now)
     delay = max(settings[0].minimum_delay, base + drawn)
+    if delay == math.inf:
+        return UNREACHABLE, math.inf
     return IN_FLIGHT, now + delay
 
 

@@ -53,10 +53,11 @@ def public(names):
 
 
 def parameters(of):
-    """Names of the parameters that a caller passes; none for errors and protocols, which nobody calls."""
-    if inspect.isclass(of) and (issubclass(of, BaseException) or getattr(of, "_is_protocol", False)):
+    """Names of the parameters that a caller passes; none for errors, protocols and views, which nobody makes."""
+    made_here = of is netsim.View or getattr(of, "_is_protocol", False)
+    if made_here or (inspect.isclass(of) and issubclass(of, BaseException)):
         return []
-    return [name for name in inspect.signature(of).parameters if name not in ("args", "kwargs")]
+    return [name for name in inspect.signature(of).parameters if name not in ("args", "kwargs") and name[0] != "_"]
 
 
 def documented(docstring):

@@ -41,7 +41,7 @@ def commands():
 
 
 def scenario_commands():
-    found = [re.search(r"-m (scenarios\.[\w.]+)([^|;&>]*)", line) for line in commands()]
+    found = [re.search(r"-m (scenarios\.[a-z][\w.]*)([^|;&>]*)", line) for line in commands()]
     return sorted({(match[1], match[2].strip()) for match in found if match})
 
 

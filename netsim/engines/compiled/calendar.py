@@ -17,7 +17,7 @@ from algorithms.compilation import kernel
 from netsim.engines.compiled.prefetch import prefetch
 from netsim.messages import REQUEST, TICK, TOGGLE
 
-__all__ = ["BATCH", "CALENDAR", "CHUNK", "EVENT", "NONE", "PER_CHUNK", "gather", "peek", "push", "rebuild"]
+__all__ = ["BATCH", "CALENDAR", "CHUNK", "EVENT", "NONE", "PER_CHUNK", "gather", "part_of", "peek", "push", "rebuild"]
 
 # A pending event: a message on its way over an edge, or a node's tick or toggle.
 EVENT = np.dtype(
@@ -72,6 +72,12 @@ CALENDAR = np.dtype(
 
 
 @kernel
+def part_of(time, per_second):
+    """Number of the day, or window, of a time; what lies too far ahead for an integer is in the last one."""
+    return np.int64(min(time * per_second, 4e18))
+
+
+@kernel
 def before(current, batches, edges, a, b):
     """Whether event `a` comes before event `b`: by time, kind, sender and receiver (or node), stamp, profile."""
     x, y = current[a], current[b]
@@ -117,7 +123,7 @@ def push(calendar, heads, chunks, stored, current, order, batches, edges, time, 
     """Add an event; there must be a free chunk."""
     c = calendar[0]
     c.pending += 1
-    day = np.int64(time * c.per_second)
+    day = part_of(time, c.per_second)
     if day <= c.day:
         _insert(calendar, current, order, batches, edges, time, place, batch, number, slot)
     else:
@@ -226,12 +232,17 @@ def peek(
 ):
     """Row in `current` of the next event, or NONE where there is none up to `last_day`; begins new days as needed."""
     c = calendar[0]
+    mask = heads.shape[0] - 1
+    empty = 0
     while c.position == c.filled:
         if c.pending == 0 or c.day >= last_day:
             return NONE
+        if empty > mask:  # a whole round without an event: go to the day of the next one
+            c.day = min(_first_day(calendar, heads, chunks, stored) - 1, last_day - 1)
+            empty = 0
         c.day += 1
         c.opened += 1
-        mask = heads.shape[0] - 1
+        empty += 1
         after = heads[(c.day + 2) & mask]
         if after != NONE:
             prefetch(stored, PER_CHUNK * after)
@@ -253,6 +264,20 @@ def peek(
     return order[c.position]
 
 
+@partial(kernel, inline=False)
+def _first_day(calendar, heads, chunks, stored):
+    """Day of the earliest event in the buckets."""
+    c = calendar[0]
+    first = np.int64(1) << 62
+    for bucket in range(heads.shape[0]):
+        chunk = heads[bucket]
+        while chunk != NONE:
+            for n in range(chunks[chunk].count):
+                first = min(first, part_of(stored[PER_CHUNK * chunk + n].time, c.per_second))
+            chunk = chunks[chunk].next
+    return first
+
+
 @kernel
 def _open(calendar, heads, chunks, stored, current, order, spare, batches, edges, bucket):
     """Take the events of the current day out of their bucket, and sort them."""
@@ -265,7 +290,7 @@ def _open(calendar, heads, chunks, stored, current, order, spare, batches, edges
         kept = 0
         first = PER_CHUNK * chunk
         for n in range(chunks[chunk].count):
-            if np.int64(stored[first + n].time * c.per_second) == c.day:
+            if part_of(stored[first + n].time, c.per_second) == c.day:
                 current[filled] = stored[first + n]
                 order[filled] = filled
                 filled += 1
@@ -361,7 +386,7 @@ def rebuild(calendar, heads, chunks, stored, current, order, batches, edges, gat
     """Choose another width, and put the first `n` gathered events into buckets of it."""
     c = calendar[0]
     c.per_second = per_second
-    c.day = np.int64(now * per_second) - 1
+    c.day = part_of(now, per_second) - 1
     c.opened, c.taken = 0, 0
     for k in range(n):
         event = gathered[k]

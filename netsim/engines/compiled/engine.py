@@ -56,6 +56,11 @@ class CompiledEngine:
     name = "compiled"
 
     def __init__(self, tables: Tables, clock: Clock, *, lowest_jitter: float = 0.0, threads: int | None = None) -> None:
+        if len(tables.slots) >= 2**31:
+            raise ValueError(
+                f"the compiled engine holds fewer than 2**31 ratings on contact lists, got {len(tables.slots):,}; "
+                "shorten the lists, for example with Raters(cap=...)"
+            )
         self.tables = tables
         self._lowest_jitter = lowest_jitter
         n_lanes, self.reason = _threads(tables, self._shortest_delay(), threads)

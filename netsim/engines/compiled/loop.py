@@ -20,7 +20,7 @@ from netsim.behaviour import (
     user_takes_profile,
     user_takes_request,
 )
-from netsim.engines.compiled.calendar import NONE, PER_CHUNK, TICK_EVENT, TOGGLE_EVENT, peek, push
+from netsim.engines.compiled.calendar import NONE, PER_CHUNK, TICK_EVENT, TOGGLE_EVENT, part_of, peek, push
 from netsim.messages import CONTROL, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
 from netsim.timers import first_tick, next_tick
 
@@ -28,6 +28,9 @@ __all__ = ["BOX_MESSAGE", "LANE", "advance", "receive_box"]
 
 # Why `advance` returned.
 DONE, GROW, BUDGET, TOO_EARLY = range(4)
+
+# How many windows ahead a lane looks for its next event, so that quiet times are skipped.
+LOOK_AHEAD = 256
 
 LANE = np.dtype(
     [
@@ -130,9 +133,9 @@ def advance(
     n_users = own_start.shape[0] - 1
     windows = windows_per_second > 0.0
     most_hosted = named.shape[0]
-    last_day = np.int64(stop * c.per_second)
+    last_day = part_of(stop, c.per_second)
     if windows:
-        last_day = min(last_day, np.int64((window + 1) / windows_per_second * c.per_second) + 1)
+        last_day = min(last_day, part_of((window + LOOK_AHEAD) / windows_per_second, c.per_second) + 1)
     for _ in range(budget):
         event = peek(
             calendar,
@@ -153,11 +156,11 @@ def advance(
         )
         if event == NONE:
             if windows:
-                me.next_window = window + 1 if c.pending > 0 else np.int64(1) << 62
+                me.next_window = window + LOOK_AHEAD - 1 if c.pending > 0 else np.int64(1) << 62
             return DONE
         now = current[event].time
         if windows:
-            own_window = np.int64(math.floor(now * windows_per_second))
+            own_window = part_of(now, windows_per_second)
             if own_window > window or now >= stop:
                 me.next_window = own_window
                 return DONE
@@ -677,7 +680,7 @@ def _post(
     windows_per_second,
 ):
     """Put a message into the lane's own calendar, or into the box for another lane."""
-    if windows_per_second > 0.0 and np.int64(math.floor(arrival * windows_per_second)) <= window:
+    if windows_per_second > 0.0 and part_of(arrival, windows_per_second) <= window:
         return TOO_EARLY
     if to == me.number:
         batches[batch].references += 1

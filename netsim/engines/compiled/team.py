@@ -5,13 +5,13 @@ a later one. So in each window the lanes advance on their own, and at its end th
 other. Which window a time belongs to is decided by `floor(time * windows_per_second)` alone.
 """
 
-import math
 from functools import partial
 
 import numpy as np
 
 from algorithms.compilation import kernel
 from netsim.engines.compiled.barrier import wait_for_all
+from netsim.engines.compiled.calendar import part_of
 from netsim.engines.compiled.loop import BUDGET, DONE, advance, receive_box
 
 __all__ = ["run_lane"]
@@ -76,7 +76,7 @@ def run_lane(
     me = lane[0]
     number, n_lanes = me.number, batch_of.shape[0]
     begun = me.done
-    last_window = np.int64(math.floor(stop * windows_per_second))
+    last_window = part_of(stop, windows_per_second)
     while True:
         parity = me.round & 1
         status = DONE
@@ -155,7 +155,7 @@ def run_lane(
         for to in range(n_lanes):
             for n in range(box_counts[parity, number, to, 0]):
                 time = box_messages[parity, number, to, n].time
-                following = min(following, np.int64(math.floor(time * windows_per_second)))
+                following = min(following, part_of(time, windows_per_second))
         if status == DONE and me.done - begun > budget:
             status = BUDGET
         reports[parity, number].status = status

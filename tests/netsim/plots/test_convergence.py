@@ -143,7 +143,21 @@ def test_a_mapping_draws_every_run_under_its_label():
     slow = {"test_rmse": [1.7, 1.6, 1.5, 1.4]}
     ax = plots.convergence({"fast": made(**TEST_RMSE), "slow": made(**slow)})
     assert [y for _, y in data(ax)] == [TEST_RMSE["test_rmse"], slow["test_rmse"]]
-    assert legend(ax) == ["fast: Test RMSE", "slow: Test RMSE"]
+    assert legend(ax) == ["fast", "slow"]  # the vertical axis names the error
+    assert "Test RMSE" in ax.get_ylabel()
+
+
+def test_runs_with_several_errors_are_told_apart_by_both():
+    two = TEST_RMSE | {"test_mae": [1.3, 1.0, 0.9, 0.8]}
+    ax = plots.convergence({"a": made(**two), "b": made(**two)})
+    assert legend(ax) == ["a: Test RMSE", "a: Test MAE", "b: Test RMSE", "b: Test MAE"]
+
+
+def test_references_are_level_lines_in_the_legend():
+    ax = plots.convergence(made(**TEST_RMSE), references={"item means": 1.02, "published": 0.94})
+    assert [line.get_ydata()[0] for line in ax.lines[1:]] == [1.02, 0.94]
+    assert all(line.get_ydata()[0] == line.get_ydata()[-1] for line in ax.lines[1:])
+    assert legend(ax) == ["Test RMSE", "item means: 1.02", "published: 0.94"]
 
 
 def test_runs_of_a_mapping_may_measure_different_errors():
