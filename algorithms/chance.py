@@ -189,6 +189,10 @@ def stable_hash(name: Hashable) -> np.uint64:
     NumPy and Python numbers of equal value hash alike; an integer and its text do not. Integers, text, tuples and
     frozensets of them are safe; everything else is taken by its `repr`.
 
+    Parameters
+    ----------
+    name : hashable
+
     Raises
     ------
     TypeError
@@ -219,5 +223,13 @@ def _canonical(name: Hashable) -> str:
 
 
 def entity_keys(role: np.uint64, names: Iterable[Hashable]) -> np.ndarray:
-    """Keys of entities of one role, uint64, shape (n,), in the order of `names`."""
+    """Keys of entities of one role, uint64, shape (n,), in the order of `names`.
+
+    Parameters
+    ----------
+    role : uint64
+        USER, ITEM, ROUTER or PLACE.
+    names : iterable of hashable
+        Original ids.
+    """
     return np.array([combine(stable_hash(name), role) for name in names], dtype=np.uint64)

@@ -27,8 +27,14 @@ def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = F
     A kernel works on its caller's arrays and makes none of its own: numba's reference counting is off, which costs
     several times the work itself where small rows are taken out of large arrays, and would make threads contend.
 
-    `inline` puts the kernel into the kernels that call it: a call that hands over a dozen arrays costs more than most
-    of them do. `nogil` lets other Python threads run while the kernel does.
+    Parameters
+    ----------
+    function : function
+    inline : bool
+        Whether to put the kernel into the kernels that call it: a call that hands over a dozen arrays costs more than
+        most of them do.
+    nogil : bool
+        Whether other Python threads may run while the kernel does.
     """
     folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_root() / _digest(function.__module__.partition(".")[0]))
@@ -39,7 +45,15 @@ def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = F
 
 
 def compiled_before(package: str, kernel_name: str) -> bool:
-    """Whether a kernel of these sources is in the cache on disk; `kernel_name` is "module.function"."""
+    """Whether a kernel of these sources is in the cache on disk.
+
+    Parameters
+    ----------
+    package : str
+        Package that the kernel is in.
+    kernel_name : str
+        "module.function", without the packages.
+    """
     return any((_cache_root() / _digest(package)).rglob(f"{kernel_name}-*.nbi"))
 
 

@@ -78,7 +78,12 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Constant(Distribution):
-    """Always the same value."""
+    """Always the same value.
+
+    Parameters
+    ----------
+    value : float
+    """
 
     value: float
     kind: ClassVar[int] = _CONSTANT
@@ -97,7 +102,12 @@ class Constant(Distribution):
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Uniform between `low` and `high`."""
+    """Uniform between `low` and `high`.
+
+    Parameters
+    ----------
+    low, high : float
+    """
 
     low: float
     high: float
@@ -120,7 +130,12 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True)
 class Normal(Distribution):
-    """Normal with the given mean and standard deviation."""
+    """Normal with the given mean and standard deviation.
+
+    Parameters
+    ----------
+    mean, standard_deviation : float
+    """
 
     mean: float
     standard_deviation: float
@@ -141,7 +156,15 @@ class Normal(Distribution):
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
-    """Lognormal by its median and `sigma`, the standard deviation of the logarithm."""
+    """Lognormal by its median.
+
+    Parameters
+    ----------
+    median : float
+        > 0.
+    sigma : float
+        Standard deviation of the logarithm, >= 0.
+    """
 
     median: float
     sigma: float
@@ -158,7 +181,13 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True)
 class Exponential(Distribution):
-    """Exponential with the given mean."""
+    """Exponential with the given mean.
+
+    Parameters
+    ----------
+    mean : float
+        > 0.
+    """
 
     mean: float
     kind: ClassVar[int] = _EXPONENTIAL
@@ -173,7 +202,13 @@ class Exponential(Distribution):
 
 @dataclass(frozen=True)
 class Gamma(Distribution):
-    """Gamma with the given shape and scale; its mean is their product."""
+    """Gamma with the given shape and scale; its mean is their product.
+
+    Parameters
+    ----------
+    shape, scale : float
+        > 0.
+    """
 
     shape: float
     scale: float
@@ -190,7 +225,12 @@ class Gamma(Distribution):
 
 @dataclass(frozen=True, init=False)
 class Empirical(Distribution):
-    """Draws one of the given values, each equally likely: a measured sample, replayed without a model."""
+    """Draws one of the given values, each equally likely: a measured sample, replayed without a model.
+
+    Parameters
+    ----------
+    sample : iterable of float
+    """
 
     sample: tuple[float, ...]
     kind: ClassVar[int] = _EMPIRICAL
@@ -257,6 +297,10 @@ def as_distribution(value: Any, *, name: str, least: float | None = None) -> Dis
 def compile_distributions(distributions: Iterable[Distribution]) -> tuple[np.ndarray, np.ndarray]:
     """Turn distributions into the two arrays that `sample` reads.
 
+    Parameters
+    ----------
+    distributions : iterable of Distribution
+
     Returns
     -------
     rows : DISTRIBUTION, shape (n,)
@@ -275,7 +319,12 @@ def compile_distributions(distributions: Iterable[Distribution]) -> tuple[np.nda
 
 
 def describe_distribution(distribution: Distribution) -> dict[str, Any]:
-    """Plain description of a distribution: its name and parameters."""
+    """Plain description of a distribution: its name and parameters.
+
+    Parameters
+    ----------
+    distribution : Distribution
+    """
     plain: dict[str, Any] = {"distribution": type(distribution).__name__}
     for field in fields(distribution):
         value = getattr(distribution, field.name)

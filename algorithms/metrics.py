@@ -12,7 +12,11 @@ BLOCK = 4096
 
 
 def rmse(predicted: np.ndarray, actual: np.ndarray) -> float:
-    """Root mean square error of two float64 arrays of one shape (n,).
+    """Root mean square error.
+
+    Parameters
+    ----------
+    predicted, actual : float64, shape (n,)
 
     Raises
     ------
@@ -24,7 +28,11 @@ def rmse(predicted: np.ndarray, actual: np.ndarray) -> float:
 
 
 def mae(predicted: np.ndarray, actual: np.ndarray) -> float:
-    """Mean absolute error of two float64 arrays of one shape (n,).
+    """Mean absolute error.
+
+    Parameters
+    ----------
+    predicted, actual : float64, shape (n,)
 
     Raises
     ------

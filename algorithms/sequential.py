@@ -104,7 +104,14 @@ class Sequential:
 
 
 def random_order(n_ratings: int, n_updates: int, *, seed: Any, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Ratings and sides drawn uniformly and independently for updates number `first` and on.
+    """Ratings and sides drawn uniformly and independently.
+
+    Parameters
+    ----------
+    n_ratings, n_updates : int
+    seed : int or anything `numpy.random.default_rng` takes
+    first : int
+        Number of the first update that is drawn; the draw of each is its own.
 
     Returns
     -------

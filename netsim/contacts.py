@@ -48,7 +48,13 @@ class RatedRouters:
 
 @dataclass(frozen=True)
 class RandomRouters:
-    """A user's list: `count` routers drawn without replacement, independently for each user."""
+    """A user's list: routers drawn without replacement, independently for each user.
+
+    Parameters
+    ----------
+    count : int
+        Length of each list.
+    """
 
     count: int
 

@@ -142,5 +142,12 @@ class _ObjectiveProbe:
 
 
 def objective(lam: float | None = None, *, name: str = "objective") -> Probe:
-    """Probe of objective (1) on the world's ratings, with weight `lam` (default: the world's)."""
+    """Probe of objective (1) on the world's ratings; column `name`.
+
+    Parameters
+    ----------
+    lam : float, optional
+        Weight of the regularization. Default: the world's.
+    name : str
+    """
     return _ObjectiveProbe(lam, name)

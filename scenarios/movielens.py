@@ -28,10 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = study.parser("movielens", __doc__, until=600.0, out="out/movielens")
     add_data(parser)
     parser.add_argument(
-        "--folds", type=folds, default=[1], metavar="K,...", help="official folds, such as 1 or 1,2,5 or 1-5"
+        "--folds", type=folds, default="1", metavar="K,...", help="official folds, such as 1 or 1,2,5 or 1-5"
     )
     network = parser.add_argument_group("network")
-    network.add_argument("--places", type=study.integer, default=400, metavar="P", help="places of the underlay")
+    network.add_argument("--places", type=study.at_least(4), default=400, metavar="P", help="places of the underlay")
     network.add_argument(
         "--period",
         type=study.positive,
@@ -83,8 +83,8 @@ def folds(text: str) -> list[int]:
     chosen: list[int] = []
     try:
         for part in text.split(","):
-            first, _, last = part.partition("-")
-            chosen.extend(range(int(first), int(last or first) + 1))
+            first, dash, last = part.partition("-")
+            chosen.extend(range(int(first), int(last if dash else first) + 1))
     except ValueError:
         chosen = []
     if not chosen or not set(chosen) <= set(range(1, 6)) or len(set(chosen)) != len(chosen):
@@ -109,9 +109,7 @@ def run(args: argparse.Namespace) -> int:
             loss=args.loss,
             learning=study.learning(args),
         )
-        result = this.run(f"fold {fold}", world, [rmse(test), mae(test), rmse(train, name="train_rmse")])
-        if result.interrupted:
-            break
+        this.run(f"fold {fold}", world, [rmse(test), mae(test), rmse(train, name="train_rmse")])
     return this.finish()
 
 

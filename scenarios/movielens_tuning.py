@@ -40,11 +40,7 @@ SCHEDULES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m scenarios.movielens_tuning",
-        description=__doc__,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    parser = study.Parser("movielens_tuning", __doc__)
     add_data(parser)
     parser.add_argument(
         "--fold", type=int, default=1, choices=range(1, 6), help="official fold whose training part is used"
@@ -65,16 +61,24 @@ def run(args: argparse.Namespace) -> int:
     held_out = np.random.default_rng(args.seed).random(len(train)) < 0.1
     inner, validation = train.select(~held_out), train.select(held_out)
     grid = list(itertools.product(RANKS, WEIGHTS, RATES, SCHEDULES))
-    rows = [
-        validate(Learning(rank=rank, lam=lam, rate=rate, schedule=schedule), inner, validation, args.seed)
-        for rank, lam, rate, schedule in tqdm(grid, disable=None, unit="point")
-    ]
+    rows: list[dict[str, float | str]] = []
+    stopped = False
+    try:
+        for rank, lam, rate, schedule in tqdm(grid, disable=None, unit="point"):
+            learning = Learning(rank=rank, lam=lam, rate=rate, schedule=schedule)
+            rows.append(validate(learning, inner, validation, args.seed))
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        stopped = True
     table = pd.DataFrame(rows).sort_values(f"pass_{PASSES[-1]}", ignore_index=True)
     study.write_text(args.out / "grid.csv", table.to_csv(index=False))
     study.write_text(args.out / "best.json", json.dumps(table.iloc[0].to_dict(), indent=2, default=float) + "\n")
     print(table.head(12).to_string(index=False, float_format="{:.4f}".format))  # noqa: T201
     print(f"\nBest 12 of {len(table)} by validation RMSE after {PASSES[-1]} passes. Written to {args.out}.")  # noqa: T201
-    return 0
+    if stopped:
+        print(f"Interrupted: {len(table)} of {len(grid)} points were measured, and are kept.")  # noqa: T201
+    return 130 if stopped else 0
 
 
 def validate(learning: Learning, inner: Ratings, validation: Ratings, seed: int) -> dict[str, float | str]:

@@ -20,11 +20,11 @@ DEFAULTS = Learning(rank=4, lam=0.02, rate=0.03, schedule=Schedule("inverse", 10
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = study.parser("quickstart", __doc__, until=300.0, out="out/quickstart")
-    parser.add_argument("--users", type=study.integer, default=200, metavar="M", help="users")
+    parser.add_argument("--users", type=study.at_least(1), default=200, metavar="M", help="users")
     parser.add_argument(
-        "--items", type=study.integer, default=200, metavar="N", help="items, each on a router of its own"
+        "--items", type=study.at_least(1), default=200, metavar="N", help="items, each on a router of its own"
     )
-    parser.add_argument("--places", type=study.integer, default=100, metavar="P", help="places of the underlay")
+    parser.add_argument("--places", type=study.at_least(4), default=100, metavar="P", help="places of the underlay")
     parser.add_argument(
         "--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network"
     )

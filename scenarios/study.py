@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import math
 import os
 import shlex
 import sys
@@ -10,9 +11,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -37,6 +39,21 @@ __all__ = [
 ]
 
 
+class Parser(argparse.ArgumentParser):
+    """Parser that tells a mistake in one line."""
+
+    def __init__(self, name: str, description: str | None) -> None:
+        super().__init__(
+            prog=f"python -m scenarios.{name}",
+            description=description,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """End with the status of a mistake."""
+        self.exit(2, f"{self.prog}: error: {message}\n")
+
+
 def parser(name: str, description: str, *, until: float, out: str) -> argparse.ArgumentParser:
     """Parser with the arguments that every scenario takes.
 
@@ -51,11 +68,7 @@ def parser(name: str, description: str, *, until: float, out: str) -> argparse.A
     out : str
         Default folder for what is written.
     """
-    made = argparse.ArgumentParser(
-        prog=f"python -m scenarios.{name}",
-        description=description,
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    made = Parser(name, description)
     made.add_argument("--seed", type=integer, default=1, metavar="N", help="seed of all chance; same seed, same bits")
     made.add_argument("--until", type=positive, default=until, metavar="SECONDS", help="simulated time")
     made.add_argument(
@@ -112,13 +125,22 @@ def learning(args: argparse.Namespace) -> Learning:
 
 def integer(text: str) -> int:
     """Argument type: an integer >= 0."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"expected an integer >= 0, got {text!r}")
-    return value
+    return at_least(0)(text)
+
+
+def at_least(lowest: int) -> Callable[[str], int]:
+    """Argument type: an integer >= `lowest`."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = lowest - 1
+        if value < lowest:
+            raise argparse.ArgumentTypeError(f"expected an integer >= {lowest}, got {text!r}")
+        return value
+
+    return read
 
 
 def positive(text: str) -> float:
@@ -164,9 +186,18 @@ class Study:
 
     def __post_init__(self) -> None:
         make_folder(self.args.out)
+        self.args.study = self  # where `main` finds it when a run is stopped
+        self._stopped = False
+        self.writing = False  # whether `finish` has begun
 
     def run(self, label: str, world: World, probes: Sequence[Probe]) -> Result:
-        """Run a world with the study's seed and length, and keep its result under a label."""
+        """Run a world with the study's seed and length, and keep its result under a label.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If a person stopped it; what was measured until then is kept.
+        """
         with closing(_ProgressBar(label, self.args.until)) as progress:
             result = simulate(
                 world,
@@ -176,34 +207,55 @@ class Study:
                 probes=probes,
                 progress=progress,
             )
-        self.results[label] = result
+        if not result.probes.empty:
+            self.results[label] = result
+        if result.interrupted:
+            raise KeyboardInterrupt
         return result
+
+    def stop(self) -> int:
+        """Keep what was measured before a person stopped the study; returns the exit status."""
+        self._stopped = True
+        return self.finish()
 
     def finish(self) -> int:
         """Print the table of figures and write everything to the folder; returns the exit status."""
+        self.writing = True
         runs = {label: figures(result) for label, result in self.results.items()}
         names = list(dict.fromkeys(name for run in runs.values() for name in run))
         summary: dict[str, Any] = {}
         for name in names:
             values = [run[name] for run in runs.values() if name in run]
             summary[name] = values[0] if len(values) == 1 else _together(name, values)
+        if self._stopped:
+            summary["interrupted"] = True
         if len(runs) > 1:
             summary["runs"] = runs
         out: Path = self.args.out
-        write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+        written = ["summary.json", "probes.csv", "configuration.json"]
+        write_text(out / "summary.json", json.dumps(_finite(summary), indent=2) + "\n")
         write_text(out / "probes.csv", self._probe_table().to_csv(index=False))
-        write_text(out / "configuration.json", json.dumps(self._configuration(), indent=2) + "\n")
-        self._draw(out / "convergence.png")
+        write_text(out / "configuration.json", json.dumps(_finite(self._configuration()), indent=2) + "\n")
+        figure = self._draw()
+        if figure is None:
+            (out / "convergence.png").unlink(missing_ok=True)  # that of an earlier run
+        else:
+            _write(out / "convergence.png", figure)
+            written.append("convergence.png")
 
         print(_table(runs, summary))  # noqa: T201
-        print(f"\nWritten to {out}: summary.json, probes.csv, configuration.json, convergence.png")  # noqa: T201
-        stopped = [result for result in self.results.values() if result.interrupted]
-        if stopped:
+        print(f"\nWritten to {out}: {', '.join(written)}")  # noqa: T201
+        for label, run in runs.items():
+            bad = [name for name, value in run.items() if isinstance(value, float) and not math.isfinite(value)]
+            if bad:
+                print(f"{label} diverged: {', '.join(bad)} is not a number any more; try a smaller --rate.")  # noqa: T201
+        if self._stopped:
+            last = list(self.results.values())[-1]
             print(  # noqa: T201
-                f"Interrupted at {stopped[0].time:.1f} of {stopped[0].until:g} simulated seconds; "
+                f"Interrupted at {last.time:.1f} of {last.until:g} simulated seconds; "
                 "what was measured until then is kept."
             )
-        return 130 if stopped else 0
+        return 130 if self._stopped else 0
 
     def _probe_table(self) -> pd.DataFrame:
         tables = [result.probes.assign(run=label) for label, result in self.results.items()]
@@ -215,7 +267,9 @@ class Study:
         return {
             "scenario": self.name,
             "command": shlex.join(["python", "-m", f"scenarios.{self.name}", *getattr(self.args, "given", [])]),
-            "arguments": {name: _jsonable(value) for name, value in vars(self.args).items() if name != "given"},
+            "arguments": {
+                name: _jsonable(value) for name, value in vars(self.args).items() if name not in ("given", "study")
+            },
             "seed": first.seed,
             "versions": first.versions,
             "worlds": {label: result.world.describe() for label, result in self.results.items()},
@@ -225,10 +279,11 @@ class Study:
         """Column of the first probe, which a figure of several runs shows."""
         return str(next(iter(self.results.values())).probes.columns[1])
 
-    def _draw(self, path: Path) -> None:
+    def _draw(self) -> bytes | None:
+        """The figure as a PNG file's content; None where there is nothing to draw a line through."""
         drawable = {label: result for label, result in self.results.items() if len(result.probes) > 1}
         if not drawable:
-            return
+            return None
         figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
         several = len(drawable) > 1
         plots.convergence(
@@ -239,10 +294,12 @@ class Study:
             ax=ax,
         )
         ax.set_title(f"{self.name}, seed {self.args.seed}", loc="left", fontsize="medium")
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as temporary:
-            figure.savefig(temporary, dpi=150)
-        plt.close(figure)
-        _replace(Path(temporary.name), path)
+        content = BytesIO()
+        try:
+            figure.savefig(content, dpi=150, format="png")
+        finally:
+            plt.close(figure)
+        return content.getvalue()
 
 
 def figures(result: Result) -> dict[str, float | int | bool]:
@@ -297,11 +354,35 @@ def main(
     try:
         return run(args)
     except (ValueError, OSError) as error:
+        _keep(args)
         print(f"{made.prog}: error: {error}", file=sys.stderr)  # noqa: T201
         return 2
     except KeyboardInterrupt:
+        return _stopped(args)
+    except BaseException:
+        _keep(args)
+        raise
+
+
+def _keep(args: argparse.Namespace) -> None:
+    """Write the runs that were finished before something went wrong, unless writing is what went wrong."""
+    this = getattr(args, "study", None)
+    if this is not None and this.results and not this.writing:
+        this.finish()
+
+
+def _stopped(args: argparse.Namespace) -> int:
+    this = getattr(args, "study", None)
+    try:
+        if this is not None and this.results and not this.writing:
+            return int(this.stop())
+    except KeyboardInterrupt:
+        pass
+    if this is not None and this.writing:
+        print(f"Interrupted while results were written to {args.out}; the files there are whole.", file=sys.stderr)  # noqa: T201
+    else:
         print("Interrupted before anything was measured; nothing was written.", file=sys.stderr)  # noqa: T201
-        return 130
+    return 130
 
 
 class _ProgressBar:
@@ -380,16 +461,29 @@ def make_folder(out: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, suffix=path.suffix, delete=False, encoding="utf-8"
-    ) as temporary:
-        temporary.write(text)
-    _replace(Path(temporary.name), path)
+    _write(path, text.encode("utf-8"))
 
 
-def _replace(temporary: Path, path: Path) -> None:
-    """Give a finished temporary file its name, with the permissions that a new file would have."""
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, with the permissions that a new file would have."""
     mask = os.umask(0)
     os.umask(mask)
-    temporary.chmod(0o666 & ~mask)
-    temporary.replace(path)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=path.suffix, delete=False) as temporary:
+        made = Path(temporary.name)
+        try:
+            temporary.write(content)
+            temporary.flush()
+            made.chmod(0o666 & ~mask)
+            made.replace(path)
+        except BaseException:
+            made.unlink(missing_ok=True)
+            raise
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,10 +5,11 @@ phases, periods, latencies, delays, time-outs and the times of scripts are multi
 adds exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
@@ -37,6 +38,8 @@ from netsim import (
     Uniform,
     World,
 )
+from netsim.behaviour import session_end
+from netsim.tables import build_tables
 
 __all__ = [
     "ACTIONS",
@@ -77,7 +80,12 @@ def delays() -> st.SearchStrategy[Any]:
         Empirical([0.25, 2.0]),
         Normal(0.25, 0.0),
     ]
-    return st.one_of(constants(), constants(), st.sampled_from(drawn))
+    return st.one_of(constants(), reorderings(), st.sampled_from(drawn))
+
+
+def reorderings() -> st.SearchStrategy[Empirical]:
+    """Delays of which messages of different ticks, and of different items, overtake each other and meet."""
+    return st.sampled_from([Empirical([0.25, 0.5, 0.75, 1.0]), Empirical([0.5, 1.0]), Empirical([0.25, 0.25, 1.25])])
 
 
 @st.composite
@@ -85,7 +93,8 @@ def ratings(draw: Any) -> Ratings:
     """2 to 8 users and items, some of them without a rating."""
     n_users, n_items = draw(st.integers(2, 8)), draw(st.integers(2, 8))
     pairs = [(user, item) for user in range(n_users) for item in range(n_items)]
-    chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=24, unique=True))
+    least = min(draw(st.sampled_from([1, 8, 16])), len(pairs))
+    chosen = draw(st.lists(st.sampled_from(pairs), min_size=least, max_size=24, unique=True))
     values = draw(st.lists(st.integers(2, 10), min_size=len(chosen), max_size=len(chosen)))
     users, items = [f"u{number}" for number in range(n_users)], list(range(n_items))
     return Ratings.from_arrays(
@@ -111,14 +120,18 @@ def topologies(draw: Any) -> Underlay:
 
 
 def timers() -> st.SearchStrategy[Any]:
-    """Mostly periodic with a given phase: nodes of one role tick together, often both roles."""
+    """Mostly periodic with a given phase: nodes of one role tick together, often both roles.
+
+    Periods of 0.1 or 0.3 s meet probes at times that a sum of periods misses by a rounding.
+    """
     ties = st.builds(Periodic, on_grid(1, 6), phase=on_grid(0, 3))
     mixed = st.builds(
         Periodic,
         st.sampled_from([Constant(0.5), Empirical([0.25, 0.5, 1.0]), Uniform(0.3, 1.0)]),
         phase=st.sampled_from([None, Empirical([0.0, 0.25, 0.5]), Constant(0.0)]),
     )
-    return st.one_of(ties, ties, mixed, st.just(Poisson(0.6)))
+    inexact = st.builds(Periodic, st.sampled_from([0.1, 0.3]), phase=st.sampled_from([0.0, 0.3]))
+    return st.one_of(ties, ties, mixed, inexact, st.just(Poisson(0.6)))
 
 
 def churns() -> st.SearchStrategy[OnOff | None]:
@@ -168,10 +181,14 @@ def router_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
 
 @st.composite
 def worlds(draw: Any) -> World:
-    """A small world in which anything that a `World` can say may be said."""
+    """A small world in which anything that a `World` can say may be said.
+
+    In some, one router sends several items, and an old emission of one meets a new one of another.
+    """
+    overtaking = draw(st.integers(0, 5)) == 0
     known = draw(ratings())
     underlay = draw(topologies())
-    routers = draw(st.none() | st.integers(1, 3) | st.just(("b", "a")))
+    routers = 1 if overtaking else draw(st.none() | st.integers(1, 3) | st.just(("b", "a")))
     plain = World(known, routers=routers)
     users, router_ids = known.user_ids, plain.router_ids
     router = st.sampled_from(router_ids)
@@ -184,14 +201,14 @@ def worlds(draw: Any) -> World:
         hosting=draw(hosting),
         placement=draw(placements(users, router_ids, underlay.places)),
         user_contacts=draw(user_contacts(users, router_ids)),
-        router_contacts=draw(router_contacts(users, router_ids)),
+        router_contacts=Raters() if overtaking else draw(router_contacts(users, router_ids)),
         user_broadcast=draw(timers()),
-        router_broadcast=draw(timers()),
+        router_broadcast=draw(st.builds(Periodic, on_grid(1, 3), phase=on_grid(0, 3)) if overtaking else timers()),
         user_fan_out=draw(fan_outs),
         router_fan_out=draw(fan_outs),
-        delay=draw(delays()),
+        delay=draw(reorderings() if overtaking else delays()),
         access=draw(st.sampled_from([0.0, 0.0, 0.125, Empirical([0.0, 0.25])])),
-        minimum_delay=draw(st.sampled_from([0.0, 1e-3, GRID])),
+        minimum_delay=draw(st.sampled_from([0.0, 1e-3, 0.1, GRID])),
         loss=draw(st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0])),
         discard_stale=draw(st.booleans() | st.just(True)),
         rating_exchange=draw(st.sampled_from(["request", "request", "attach"])),
@@ -302,8 +319,26 @@ def runs(draw: Any, *, scripted: bool = True) -> Run:
     """A world, how long it runs, when it is measured, and what is scripted."""
     world = draw(worlds())
     until = draw(on_grid(4, 24))
+    seed = draw(SEEDS)
+    if draw(st.booleans()):
+        world = ticks_at_toggles(world, seed, draw(on_grid(1, 6)))
     acts = tuple(draw(scripts(world, until))) if scripted else ()
-    return Run(world, until, draw(SEEDS), draw(st.sampled_from([GRID, 0.3, 1.0])), acts)
+    return Run(world, until, seed, draw(st.sampled_from([GRID, 0.3, 1.0])), acts)
+
+
+def ticks_at_toggles(world: World, seed: int, period: float) -> World:
+    """The same world with timers that start as the first session of a node ends, if nodes have sessions.
+
+    Sessions have drawn lengths, so a timer meets one only where its phase is made to.
+    """
+    tables = build_tables(world, seed)
+    changes, n_users = {}, tables.n_users
+    for role, node in (("user", 0), ("router", n_users)):
+        row = tables.nodes[node]
+        if np.isfinite(row["mean_online"]):
+            end = session_end(tables.settings, tables.nodes, node, 1, bool(row["online"]), 0.0)
+            changes[f"{role}_broadcast"] = Periodic(period, phase=float(end))
+    return replace(world, **changes) if changes else world
 
 
 def assert_same_bits(first: Result, second: Result) -> None:

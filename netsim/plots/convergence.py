@@ -56,15 +56,17 @@ def convergence(
     ValueError
         If a metric or `against` is not there; the message lists what is.
     """
+    if isinstance(metrics, str):
+        raise ValueError(f"metrics must be a sequence of column names, got {metrics!r}; write [{metrics!r}]")
     results = {"": result} if isinstance(result, Result) else dict(result)
     if not results:
         raise ValueError("result must hold at least one Result, got an empty mapping")
     if against not in _AXES:
         raise ValueError(f"against must be one of {', '.join(_AXES)}, got {against!r}")
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
     chosen = {label: _chosen(each.probes, metrics) for label, each in results.items()}
     drawn = {_readable(metric) for metrics_of_run in chosen.values() for metric in metrics_of_run}
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
     for label, each in results.items():
         table = each.probes
         x = _horizontal(table, against)
@@ -76,7 +78,9 @@ def convergence(
     for n, (label, value) in enumerate((references or {}).items()):
         ax.axhline(value, color="0.35", linestyle=("--", ":", "-.")[n % 3], linewidth=1.2, label=f"{label}: {value:g}")
     ax.set_xlabel(_AXES[against][1])
-    ax.set_ylabel(f"{drawn.pop() if len(drawn) == 1 else 'Error'} (rating points)")
+    errors = all(_is_error(metric) for metrics_of_run in chosen.values() for metric in metrics_of_run)
+    named = next(iter(drawn)) if len(drawn) == 1 else "Error" if errors else "Measured"
+    ax.set_ylabel(f"{named} (rating points)" if errors else named)
     if log:
         ax.set_xscale("log")
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -93,7 +97,7 @@ def _chosen(table: pd.DataFrame, metrics: Sequence[str] | None) -> list[str]:
     measured = [str(name) for name in table.columns[1:]]
     own = measured[: measured.index(_ACCOUNTS[0])] if _ACCOUNTS[0] in measured else measured
     if metrics is None:
-        errors = [name for name in own if name.endswith(("rmse", "mae"))]
+        errors = [name for name in own if _is_error(name)]
         if not errors:
             raise ValueError(
                 "the run measured no error; pass probes=[rmse(test)] to simulate, or name metrics=[...] among "
@@ -104,6 +108,10 @@ def _chosen(table: pd.DataFrame, metrics: Sequence[str] | None) -> list[str]:
         if metric not in measured:
             raise ValueError(f"metrics names {metric!r}, which the run did not measure; it has {', '.join(measured)}")
     return list(metrics)
+
+
+def _is_error(metric: str) -> bool:
+    return metric.endswith(("rmse", "mae"))
 
 
 def _horizontal(table: pd.DataFrame, against: str) -> pd.Series:

@@ -16,6 +16,8 @@ from algorithms.ratings import Ratings
 from netsim import (
     Constant,
     Empirical,
+    GivenContacts,
+    GivenPlacement,
     Learning,
     LogNormal,
     OnOff,
@@ -175,8 +177,15 @@ def burst():
 
 def one_window_delay():
     """All delays are the shortest one, and ticks lie on its multiples: arrivals at the edges of windows."""
-    options = at_once(0.1, 0.0, minimum_delay=0.1)
+    options = dict.fromkeys(["user_broadcast", "router_broadcast"], Periodic(0.1, phase=0.0))
+    options |= {"delay": 0.0, "minimum_delay": 0.1, "learning": Learning(rank=2)}
     return Run(World(matrix(20, 20, 0.6), **options), 6.0, 2, 1.0)
+
+
+def overtaking():
+    """Items of one router overtake each other and meet: the older emission comes first, then the lower item."""
+    options = at_once(0.5, Empirical([0.25, 0.75, 1.25]), routers=2)
+    return Run(World(matrix(12, 10), **options), 8.0, 10, 1.0)
 
 
 def one_router():
@@ -251,6 +260,21 @@ def paths():
     return Run(world, 10.0, 8, 1.0)
 
 
+def nearer_contacts():
+    """In mid-run a script makes nodes contacts that are much nearer than any before, so windows must get shorter."""
+    graph = nx.Graph()
+    graph.add_edge("here", "there", latency=1.0)
+    users, items = range(6), range(6)
+    far = {"user_contacts": GivenContacts({user: [1, 3, 5] for user in users})}
+    far |= {"router_contacts": GivenContacts({router: list(users) for router in (1, 3, 5)})}
+    at = dict.fromkeys(users, "here")
+    placement = GivenPlacement(at, {router: "there" if router % 2 else "here" for router in items})
+    options = at_once(0.25, 0.0, minimum_delay=0.01, topology=Underlay.from_graph(graph), placement=placement)
+    steps = [(2.6, "set_contacts", (list(items),), {"user": user}) for user in users]
+    steps += [(2.6, "set_contacts", (list(users),), {"router": router}) for router in items]
+    return Run(World(matrix(6, 6), **options, **far), 8.0, 11, 1.0, (Script(tuple(steps)),))
+
+
 def scripted():
     """Contacts, delays, loss and nodes change in mid-run, at the times of ticks and arrivals."""
     steps = []
@@ -275,12 +299,14 @@ LARGE = {
     for make in (
         burst,
         one_window_delay,
+        overtaking,
         one_router,
         heavy_tails,
         late,
         short_and_long_periods,
         no_delay,
         paths,
+        nearer_contacts,
         scripted,
     )
 }
