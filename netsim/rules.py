@@ -51,12 +51,55 @@ def check_rule(rule: Any, *, name: str, kind: str) -> None:
     """
     if not callable(rule):
         raise ValueError(f"{name} must be a function {kind}, compiled with numba.njit, got {rule!r}")
+    if not is_compiled(rule):
+        _try(rule, name=name, kind=kind)
     try:
         rule_address(rule, kind)
     except NumbaError as error:
         raise ValueError(
             f"{name}: numba cannot compile {getattr(rule, '__name__', rule)!r} as {kind}: {error}"
         ) from error
+
+
+def _try(rule: Callable[..., Any], *, name: str, kind: str) -> None:
+    """Call a plain Python rule once, so that a wrong one is refused before a run and not in the middle of it."""
+    try:
+        if kind == UPDATE:
+            rule(np.ones(2), np.ones(2), 1.0, 0.01, 0.01)
+        else:
+            rule(np.uint64(2**63), 0.01, 0.0)
+    except Exception as error:
+        raise ValueError(f"{name}: a call of {getattr(rule, '__name__', rule)!r} as {kind} failed: {error}") from error
+
+
+def raise_failure() -> None:
+    """Raise the first error that a plain Python rule has raised while an engine called it.
+
+    Raises
+    ------
+    RuntimeError
+        From that error. Through its address a rule cannot raise where it is called.
+    """
+    if _failures:
+        error = _failures[0]
+        _failures.clear()
+        raise RuntimeError(f"a rule of the world raised {type(error).__name__}: {error}") from error
+
+
+_failures: list[Exception] = []
+
+
+def _heard(call: Callable[..., Any], otherwise: Any) -> Callable[..., Any]:
+    """The same call, with its errors kept for `raise_failure`."""
+
+    def safely(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except Exception as error:
+            _failures.append(error)
+            return otherwise
+
+    return safely
 
 
 @cache
@@ -103,13 +146,15 @@ def _plain(rule: Callable[..., Any], kind: str) -> Any:
             rule(np.ctypeslib.as_array(own, (rank,)), others, rating, rate, lam)
 
         number = ctypes.c_double
-        return ctypes.CFUNCTYPE(None, _POINTER, _POINTER, ctypes.c_ssize_t, number, number, number)(update)
+        return ctypes.CFUNCTYPE(None, _POINTER, _POINTER, ctypes.c_ssize_t, number, number, number)(
+            _heard(update, None)
+        )
     if kind == DELAY:
         return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64, ctypes.c_double, ctypes.c_double)(
-            lambda word, base, now: float(rule(word, base, now))
+            _heard(lambda word, base, now: float(rule(np.uint64(word), base, now)), 0.0)
         )
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint64, ctypes.c_double, ctypes.c_double)(
-        lambda word, base, now: int(bool(rule(word, base, now)))
+        _heard(lambda word, base, now: int(bool(rule(np.uint64(word), base, now))), 0)
     )
 
 

@@ -15,6 +15,7 @@ from netsim.clock import END, PROBE, Clock
 from netsim.engines import Choice, start_engine
 from netsim.probes import Probe, View
 from netsim.result import Result, package_versions
+from netsim.rules import raise_failure
 from netsim.tables import build_tables
 from netsim.trace import MessageTrace
 from netsim.world import World
@@ -165,7 +166,7 @@ class Simulation:
 
     def set_loss(self, loss: float) -> None:
         """Change the probability of loss of all messages sent from now on."""
-        if not 0 <= loss <= 1:
+        if not isinstance(loss, int | float | np.number) or isinstance(loss, bool) or not 0 <= loss <= 1:
             raise ValueError(f"loss must be in [0, 1], got {loss!r}; pass a fraction, not a percentage")
         self._tables.settings["loss"] = loss
         self._tables.settings["loss_rule"] = 0
@@ -227,6 +228,7 @@ class Simulation:
 
     def _probe(self, progress: Progress | None) -> None:
         tables, in_flight = self._tables, self._engine.in_flight
+        raise_failure()
         balance(tables.accounts, in_flight)
         view = self.view()
         row: dict[str, Any] = {"time": self.env.now}
@@ -247,7 +249,7 @@ class Simulation:
             world=self.world,
             seed=int(tables.settings["seed"][0]),
             until=float(until),
-            time=float(self.env.now),
+            time=max(float(self.env.now), self._engine.time),
             probes=pd.DataFrame(self._rows),
             accounts=accounts_frame(tables.accounts, self._engine.in_flight),
             user_profiles=tables.values[:n_users].copy(),

@@ -32,6 +32,11 @@ class Engine(Protocol):
     reason: str
 
     @property
+    def time(self) -> float:
+        """Simulated seconds up to which model events have been taken."""
+        ...
+
+    @property
     def in_flight(self) -> np.ndarray:
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
         ...

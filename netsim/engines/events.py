@@ -346,6 +346,11 @@ class EventsEngine:
         self.nodes: list[Node] = [User(self, n) if n < n_users else Router(self, n) for n in range(len(tables.nodes))]
 
     @property
+    def time(self) -> float:
+        """Simulated seconds up to which model events have been taken."""
+        return float(self.clock.now)
+
+    @property
     def in_flight(self) -> np.ndarray:
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
         return np.array(self._in_flight, dtype=np.int64)

@@ -2,7 +2,7 @@
 
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
@@ -51,6 +51,8 @@ class CompiledEngine:
         One for each thread.
     reason : str
         Why there are so many threads.
+    time : float
+        Simulated seconds up to which model events have been taken.
     """
 
     name = "compiled"
@@ -66,7 +68,7 @@ class CompiledEngine:
         n_lanes, self.reason = _threads(tables, self._shortest_delay(), threads)
         self.lanes = [Lane(number, tables, n_lanes) for number in range(n_lanes)]
         self.lane_of = _share(tables, n_lanes)
-        self._time = 0.0
+        self.time = 0.0
         self._arrived = np.zeros(8, dtype=np.int64)
         self._reports = np.zeros((2, n_lanes), dtype=REPORT)
         self._pool = ThreadPoolExecutor(n_lanes - 1) if n_lanes > 1 else None
@@ -89,18 +91,22 @@ class CompiledEngine:
 
     def advance(self, stop: float) -> None:
         """Take all model events before a time in seconds."""
-        if stop <= self._time:
+        if stop <= self.time:
             return
-        if len(self.lanes) == 1:
-            self._advance_alone(stop)
-        else:
-            self._advance_team(stop)
-        self._time = stop
+        try:
+            if len(self.lanes) == 1:
+                self._advance_alone(stop)
+            else:
+                self._advance_team(stop)
+            self.time = stop
+        finally:  # also where a person interrupts
+            for lane in self.lanes:
+                self.tables.accounts += lane.accounts
+                self.tables.updates += lane.updates
+                lane.accounts[:] = 0
+                lane.updates[:] = 0
+                self.time = max(self.time, float(lane.lane["now"][0]))
         for lane in self.lanes:
-            self.tables.accounts += lane.accounts
-            self.tables.updates += lane.updates
-            lane.accounts[:] = 0
-            lane.updates[:] = 0
             lane.fit_width(self.tables, stop)
 
     def delays_changed(self, lowest: float) -> None:
@@ -160,7 +166,7 @@ class CompiledEngine:
     def _advance_team(self, stop: float) -> None:
         assert self._pool is not None
         for lane in self.lanes:
-            lane.lane["window"] = math.floor(self._time * self._windows_per_second)
+            lane.lane["window"] = math.floor(self.time * self._windows_per_second)
         status = GROW
         while status != DONE:
             common = (
@@ -174,7 +180,10 @@ class CompiledEngine:
             )
             calls = [(*self._arguments(lane), *common) for lane in self.lanes]
             others = [self._pool.submit(run_lane, *call) for call in calls[1:]]
-            status = run_lane(*calls[0])
+            try:
+                status = run_lane(*calls[0])
+            finally:
+                wait(others)
             for other in others:
                 other.result()
             parity = int(self.lanes[0].lane["round"][0]) & 1

@@ -40,6 +40,7 @@ LANE = np.dtype(
         ("need_batches", "i8"),
         ("need_answers", "i8"),
         ("done", "i8"),  # events taken so far
+        ("now", "f8"),  # seconds; time of the last event before the loop paused
         # Of a lane in a team:
         ("window", "i8"),  # the one it is in
         ("next_window", "i8"),  # no event of this lane lies before it
@@ -362,7 +363,7 @@ def advance(
                     now,
                     named,
                 )
-            else:
+            elif kind == REQUEST:
                 user = edges[place].sender
                 asked = answers[b.answers : b.answers + b.n_answers]
                 taken, stamp, reply_fate, reply_arrival = user_takes_request(
@@ -464,6 +465,7 @@ def advance(
             b.references -= 1
             if b.references == 0:
                 _free_batch(calendar, batches, answers, blocks, batch)
+        me.now = now
         if status != DONE:
             return status
     return BUDGET
