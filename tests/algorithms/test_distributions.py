@@ -64,7 +64,7 @@ def number(distribution, word):
             "Empirical: sample must be a flat, non-empty list of numbers, got shape (0,)",
         ),
         (lambda: Empirical([[1, 2], [3, 4]]), "Empirical: sample must be a flat, non-empty list of numbers"),
-        (lambda: Empirical([1, math.nan]), "Empirical: sample must be finite, got NaN or infinity"),
+        (lambda: Empirical([1, math.nan]), "Empirical: sample must hold finite numbers, got nan"),
     ],
 )
 def test_errors_name_class_field_and_value(make, message):
