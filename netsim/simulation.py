@@ -40,6 +40,7 @@ def simulate(
     seed: Any,
     probes: Sequence[Probe] = (),
     every: float | None = None,
+    at: Sequence[float] = (),
     scripts: Iterable[Script] = (),
     engine: Choice = "auto",
     threads: int | None = None,
@@ -58,7 +59,10 @@ def simulate(
     probes : sequence of Probe
         What to measure beside the accounts, for example `rmse(test)`.
     every : float, optional
-        Simulated seconds between two probes, from 0; the end is always measured. Default: `until / 50`.
+        Simulated seconds between two probes, from 0; the end is always measured. Default: `until / 50`, or only the
+        times of `at` where they are given.
+    at : sequence of float
+        Further times to measure at, in simulated seconds after 0 and before `until`.
     scripts : iterable of functions
         Each takes the running `Simulation` and is a SimPy process: a generator that yields events of `simulation.env`
         and acts through the simulation's methods.
@@ -85,7 +89,7 @@ def simulate(
     simulation = Simulation(world, seed=seed, probes=probes, engine=engine, threads=threads, trace=trace)
     for script in scripts:
         simulation.env.process(script(simulation))
-    return simulation.run(until, every=every, progress=progress)
+    return simulation.run(until, every=every, at=at, progress=progress)
 
 
 class Simulation:
@@ -130,7 +134,14 @@ class Simulation:
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
         self._routers = {name: len(self._users) + number for number, name in enumerate(world.router_ids)}
 
-    def run(self, until: float, *, every: float | None = None, progress: Progress | None = None) -> Result:
+    def run(
+        self,
+        until: float,
+        *,
+        every: float | None = None,
+        at: Sequence[float] = (),
+        progress: Progress | None = None,
+    ) -> Result:
         """Go on until a simulated time, measuring from now on; parameters as in `simulate`.
 
         Model events at `until` itself are left to a further run; the probe at `until` is taken.
@@ -140,10 +151,17 @@ class Simulation:
         _check_seconds("every", (until - start) if every is None else every, above=0.0)
         clock = self.env
         self._run_number += 1  # what an interrupted run has left on the heap does nothing any more
-        gaps = 50 if every is None else math.ceil((until - start) / every - 1e-9)
+        for time in at:
+            _check_seconds("at", time, above=start, below=until)
+        if every is None:
+            every, gaps = (until - start) / 50, 0 if len(at) else 50
+        else:
+            gaps = math.ceil((until - start) / every - 1e-9)
         if not self._rows or self._rows[-1]["time"] < start:
             self._repeat(start, 0.0, 1, lambda: self._probe(progress), first=0)
-        self._repeat(start, (until - start) / 50 if every is None else every, gaps, lambda: self._probe(progress))
+        self._repeat(start, every, gaps, lambda: self._probe_once(progress))
+        for time in sorted(set(at)):
+            self._repeat(float(time), 0.0, 1, lambda: self._probe_once(progress), first=0)
         if progress is not None:
             self._repeat(start, (until - start) / 200, 200, lambda: progress(clock.now, self.last))
         end = clock.at(until, (END,))
@@ -226,6 +244,11 @@ class Simulation:
 
         plan(first)
 
+    def _probe_once(self, progress: Progress | None) -> None:
+        """Measure, unless a probe has been taken at this time already."""
+        if self._rows[-1]["time"] < self.env.now:
+            self._probe(progress)
+
     def _probe(self, progress: Progress | None) -> None:
         tables, in_flight = self._tables, self._engine.in_flight
         raise_failure()
@@ -275,6 +298,7 @@ class Simulation:
                 seen.add(column)
 
 
-def _check_seconds(name: str, value: Any, *, above: float) -> None:
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not above < value < math.inf:
-        raise ValueError(f"{name} must be a finite number of seconds > {above:g}, got {value!r}")
+def _check_seconds(name: str, value: Any, *, above: float, below: float = math.inf) -> None:
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not above < value < below:
+        limits = f"> {above:g}" if math.isinf(below) else f"between {above:g} and {below:g}"
+        raise ValueError(f"{name} must be a finite number of seconds {limits}, got {value!r}")

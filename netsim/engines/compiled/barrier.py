@@ -55,12 +55,12 @@ def _first(context, builder, array_type, array):
 
 @kernel
 def wait_for_all(arrived, n_threads, meeting):
-    """Wait until all threads have come to meeting number `meeting` (from 1).
+    """Wait until all threads have come to meeting number `meeting` (from 1); False where it was called off.
 
     Parameters
     ----------
-    arrived : int64, shape (>= 1,)
-        Shared; counts arrivals over all meetings.
+    arrived : int64, shape (>= 2,)
+        Shared. The first counts arrivals over all meetings; the second is set to call the meeting off.
     n_threads, meeting : int
     """
     _atomic_add(arrived, np.int64(1))
@@ -69,4 +69,7 @@ def wait_for_all(arrived, n_threads, meeting):
     while _atomic_load(arrived) < goal:
         spins += 1
         if spins > _SPINS:
+            if arrived[1] != 0:
+                return False
             _let_others_run()
+    return True

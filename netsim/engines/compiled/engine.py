@@ -100,6 +100,7 @@ class CompiledEngine:
                 self._advance_team(stop)
             self.time = stop
         finally:  # also where a person interrupts
+            self._exchange()
             for lane in self.lanes:
                 self.tables.accounts += lane.accounts
                 self.tables.updates += lane.updates
@@ -179,11 +180,18 @@ class CompiledEngine:
                 BUDGET_EVENTS,
             )
             calls = [(*self._arguments(lane), *common) for lane in self.lanes]
-            others = [self._pool.submit(run_lane, *call) for call in calls[1:]]
+            others = []
             try:
+                others = [self._pool.submit(run_lane, *call) for call in calls[1:]]
                 status = run_lane(*calls[0])
+            except BaseException:  # a person interrupts before all lanes have begun
+                self._arrived[1] = 1
+                raise
             finally:
                 wait(others)
+                self._arrived[:] = 0
+                for lane in self.lanes:
+                    lane.lane["meeting"] = 0
             for other in others:
                 other.result()
             parity = int(self.lanes[0].lane["round"][0]) & 1
@@ -196,7 +204,6 @@ class CompiledEngine:
                         "a message would arrive within the window of time it was sent in; "
                         "please report this with the world and the seed"
                     )
-        self._exchange()
 
     def _exchange(self) -> None:
         """Hand over what waits in the boxes, so that every message in flight is in a calendar."""

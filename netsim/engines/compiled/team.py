@@ -161,7 +161,8 @@ def run_lane(
         reports[parity, number].status = status
         reports[parity, number].next_window = following
         me.meeting += 1
-        wait_for_all(arrived, n_lanes, me.meeting)
+        if not wait_for_all(arrived, n_lanes, me.meeting):
+            return BUDGET
 
         for other in range(n_lanes):
             status = max(status, reports[parity, other].status)
