@@ -1,8 +1,8 @@
 """What a node does at each event: the rules of the network, in one place, called by every engine.
 
-Each function takes the state as arrays (see `netsim.tables`) and one event, changes the state, does the accounts and
-says what follows: the fate of the message, and when the messages that it causes arrive. An engine keeps the clock and
-the messages in flight, and decides nothing.
+Each function takes the state (the arrays of `netsim.tables.State`) and one event, changes the state, does the accounts
+and says what follows: the fate of the message, and when the messages that it causes arrive. An engine keeps the clock
+and the messages in flight, and decides nothing.
 
 Section 3 of the first seed paper describes the protocol; equations (3) and (4) are `algorithms.updates`.
 """
@@ -49,14 +49,14 @@ __all__ = [
 
 
 @kernel
-def account(accounts, kind, fate, size):
+def account(state, kind, fate, size):
     """Count one message and its bytes."""
-    accounts[kind - REQUEST, fate, 0] += 1
-    accounts[kind - REQUEST, fate, 1] += size
+    state.accounts[kind - REQUEST, fate, 0] += 1
+    state.accounts[kind - REQUEST, fate, 1] += size
 
 
 @kernel
-def cross(settings, laws, pool, base, loss_word, delay_word, now):
+def cross(state, base, loss_word, delay_word, now):
     """Send a message over the network at `now`.
 
     Loss is decided here, at sending. A delay is formed first, then added to the time in one addition.
@@ -70,49 +70,32 @@ def cross(settings, laws, pool, base, loss_word, delay_word, now):
     """
     if base == math.inf:
         return UNREACHABLE, math.inf
-    if settings[0].loss_rule == 0:
-        lost = uniform(loss_word) < settings[0].loss
+    if state.settings[0].loss_rule == 0:
+        lost = uniform(loss_word) < state.settings[0].loss
     else:
-        lost = call_loss(settings[0].loss_rule, loss_word, base, now) != 0
+        lost = call_loss(state.settings[0].loss_rule, loss_word, base, now) != 0
     if lost:
         return LOST_LINK, math.inf
-    if settings[0].delay_rule == 0:
-        drawn = sample(laws, pool, JITTER, delay_word)
+    if state.settings[0].delay_rule == 0:
+        drawn = sample(state.laws, state.pool, JITTER, delay_word)
     else:
-        drawn = call_delay(settings[0].delay_rule, delay_word, base, now)
-    delay = max(settings[0].minimum_delay, base + drawn)
+        drawn = call_delay(state.settings[0].delay_rule, delay_word, base, now)
+    delay = max(state.settings[0].minimum_delay, base + drawn)
     if delay == math.inf:
         return UNREACHABLE, math.inf
     return IN_FLIGHT, now + delay
 
 
 @kernel
-def profile_message_size(settings, edges, edge):
+def profile_message_size(state, edge):
     """Bytes of a profile message over an edge, with the ratings that may be attached to it."""
-    if settings[0].attach_ratings:
-        return settings[0].profile_size + ANSWER * np.int64(edges[edge].attached)
-    return settings[0].profile_size
+    if state.settings[0].attach_ratings:
+        return state.settings[0].profile_size + ANSWER * np.int64(state.edges[edge].attached)
+    return state.settings[0].profile_size
 
 
 @kernel
-def broadcast(
-    settings,
-    laws,
-    pool,
-    profiles,
-    nodes,
-    contacts,
-    edges,
-    accounts,
-    profile,
-    tick,
-    now,
-    words,
-    sent,
-    fates,
-    sizes,
-    arrivals,
-):
+def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
     """The owner of a profile emits it at one of its ticks, to every contact or to a random fan-out of them.
 
     Draws are keyed by (profile, receiver, tick), so that they do not depend on what else is sent.
@@ -134,32 +117,32 @@ def broadcast(
     int
         Number of messages sent.
     """
-    row = profiles[profile]
-    node = nodes[row.node]
+    row = state.profiles[profile]
+    node = state.nodes[row.node]
     row.stamp += 1
-    seed = settings[0].seed
+    seed = state.settings[0].seed
     first, n_contacts = node.contact_start, node.contact_count
 
     threshold = np.uint64(0xFFFFFFFFFFFFFFFF)
     if 0 < node.fan_out < n_contacts:
         for n in range(n_contacts):
-            pair = combine(row.key, edges[contacts[first + n]].receiver_key)
+            pair = combine(row.key, state.edges[state.contacts[first + n]].receiver_key)
             words[n] = draw(seed, purposes.FAN_OUT, pair, tick)
         threshold = _kth_smallest(words, n_contacts, node.fan_out)
 
     n_sent = 0
     for n in range(n_contacts):
-        edge = contacts[first + n]
-        pair = combine(row.key, edges[edge].receiver_key)
+        edge = state.contacts[first + n]
+        pair = combine(row.key, state.edges[edge].receiver_key)
         if 0 < node.fan_out < n_contacts and draw(seed, purposes.FAN_OUT, pair, tick) > threshold:
             continue
         loss_word = draw(seed, purposes.BROADCAST_LOSS, pair, tick)
         delay_word = draw(seed, purposes.BROADCAST_DELAY, pair, tick)
-        fate, arrival = cross(settings, laws, pool, edges[edge].base, loss_word, delay_word, now)
-        size = profile_message_size(settings, edges, edge)
-        account(accounts, PROFILE, SENT, size)
+        fate, arrival = cross(state, state.edges[edge].base, loss_word, delay_word, now)
+        size = profile_message_size(state, edge)
+        account(state, PROFILE, SENT, size)
         if fate != IN_FLIGHT:
-            account(accounts, PROFILE, fate, size)
+            account(state, PROFILE, fate, size)
         sent[n_sent] = edge
         fates[n_sent] = fate
         sizes[n_sent] = size
@@ -194,7 +177,7 @@ def _kth_smallest(words, n, k):
 
 
 @kernel
-def user_takes_profile(settings, values, profiles, nodes, slots, accounts, updates, user, slot, stamp, payload, size):
+def user_takes_profile(state, user, slot, stamp, payload, size):
     """A user receives an item profile: equation (3) if he rated the item; returns the fate.
 
     Parameters
@@ -207,55 +190,31 @@ def user_takes_profile(settings, values, profiles, nodes, slots, accounts, updat
     size : int
         Bytes of the message.
     """
-    known = slots[slot]
-    if not nodes[user].online:
+    known = state.slots[slot]
+    if not state.nodes[user].online:
         fate = LOST_OFFLINE
-    elif settings[0].discard_stale and stamp <= known.taken:
+    elif state.settings[0].discard_stale and stamp <= known.taken:
         fate = STALE
     else:
         known.taken = max(known.taken, stamp)
         if known.state == RATED:
-            own = profiles[user]
-            eta, weight = _step(settings, own)
-            if settings[0].user_rule == 0:
-                update_user(values[user], payload, known.value, eta, weight)
+            own = state.profiles[user]
+            eta, weight = _step(state, own)
+            if state.settings[0].user_rule == 0:
+                update_user(state.values[user], payload, known.value, eta, weight)
             else:
-                call_update(settings[0].user_rule, values[user], payload, known.value, eta, weight)
+                call_update(state.settings[0].user_rule, state.values[user], payload, known.value, eta, weight)
             own.updates += 1
-            updates[0] += 1
+            state.updates[0] += 1
             fate = UPDATED
         else:
             fate = UNRATED
-    account(accounts, PROFILE, fate, size)
+    account(state, PROFILE, fate, size)
     return fate
 
 
 @kernel
-def router_takes_profile(
-    settings,
-    laws,
-    pool,
-    values,
-    profiles,
-    nodes,
-    owned,
-    edges,
-    slots,
-    own_start,
-    own_item,
-    own_value,
-    accounts,
-    updates,
-    edge,
-    router,
-    slot,
-    stamp,
-    count,
-    payload,
-    size,
-    now,
-    named,
-):
+def router_takes_profile(state, edge, router, slot, stamp, count, payload, size, now, named):
     """A router receives a user's profile over `edge`: equation (4) for each hosted item whose rating it knows.
 
     If it lacks a rating it needs, it asks the user, unless a request is outstanding.
@@ -285,45 +244,24 @@ def router_takes_profile(
     """
     request_fate, request_arrival = LOST_LINK, math.inf
     n_named = 0
-    if not nodes[router].online:
+    if not state.nodes[router].online:
         fate = LOST_OFFLINE
-    elif settings[0].discard_stale and stamp <= slots[slot].taken:
+    elif state.settings[0].discard_stale and stamp <= state.slots[slot].taken:
         fate = STALE
     else:
-        _see_count(nodes, slots, router, slot, count)
-        if settings[0].attach_ratings:
-            user = edges[edge].sender
-            _learn_attached(profiles, nodes, owned, slots, own_start, own_item, own_value, user, router, slot)
-        fate, n_named = _apply_user_profile(
-            settings, values, profiles, nodes, owned, slots, updates, router, slot, stamp, payload, now, named
-        )
-    account(accounts, PROFILE, fate, size)
+        _see_count(state, router, slot, count)
+        if state.settings[0].attach_ratings:
+            user = state.edges[edge].sender
+            _learn_attached(state, user, router, slot)
+        fate, n_named = _apply_user_profile(state, router, slot, stamp, payload, now, named)
+    account(state, PROFILE, fate, size)
     if n_named > 0:
-        request_fate, request_arrival = _send_request(
-            settings, laws, pool, nodes, edges, slots, accounts, edge, n_named, now
-        )
+        request_fate, request_arrival = _send_request(state, edge, n_named, now)
     return fate, n_named, request_fate, request_arrival
 
 
 @kernel
-def user_takes_request(
-    settings,
-    laws,
-    pool,
-    profiles,
-    nodes,
-    owned,
-    edges,
-    own_start,
-    own_item,
-    own_value,
-    accounts,
-    edge,
-    attempt,
-    answers,
-    size,
-    now,
-):
+def user_takes_request(state, edge, attempt, answers, size, now):
     """A user is asked for ratings and replies with them and with his profile of this moment.
 
     Parameters
@@ -346,140 +284,109 @@ def user_takes_request(
     reply_fate : int
     reply_arrival : float64
     """
-    link = edges[edge]
+    link = state.edges[edge]
     user = link.sender
-    if not nodes[user].online:
-        account(accounts, REQUEST, LOST_OFFLINE, size)
+    if not state.nodes[user].online:
+        account(state, REQUEST, LOST_OFFLINE, size)
         return LOST_OFFLINE, 0, LOST_LINK, math.inf
-    account(accounts, REQUEST, CONTROL, size)
-    first = nodes[link.receiver].owned_start
-    n_users = own_start.shape[0] - 1
+    account(state, REQUEST, CONTROL, size)
+    first = state.nodes[link.receiver].owned_start
+    n_users = state.own_start.shape[0] - 1
     for n in range(answers.shape[0]):
-        item = owned[first + answers[n].offset] - n_users
-        answers[n].state, answers[n].value = _own_rating(own_start, own_item, own_value, user, item)
-    profiles[user].stamp += 1
-    pair = combine(link.receiver_key, nodes[user].key)
+        item = state.owned[first + answers[n].offset] - n_users
+        answers[n].state, answers[n].value = _own_rating(state, user, item)
+    state.profiles[user].stamp += 1
+    pair = combine(link.receiver_key, state.nodes[user].key)
     reply_fate, reply_arrival = cross(
-        settings,
-        laws,
-        pool,
+        state,
         link.base,
-        draw(settings[0].seed, purposes.REPLY_LOSS, pair, attempt),
-        draw(settings[0].seed, purposes.REPLY_DELAY, pair, attempt),
+        draw(state.settings[0].seed, purposes.REPLY_LOSS, pair, attempt),
+        draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt),
         now,
     )
-    reply_size = message_size(REPLY, settings[0].rank, answers.shape[0])
-    account(accounts, REPLY, SENT, reply_size)
+    reply_size = message_size(REPLY, state.settings[0].rank, answers.shape[0])
+    account(state, REPLY, SENT, reply_size)
     if reply_fate != IN_FLIGHT:
-        account(accounts, REPLY, reply_fate, reply_size)
-    return CONTROL, profiles[user].stamp, reply_fate, reply_arrival
+        account(state, REPLY, reply_fate, reply_size)
+    return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival
 
 
 @kernel
-def router_takes_reply(
-    settings,
-    laws,
-    pool,
-    values,
-    profiles,
-    nodes,
-    owned,
-    edges,
-    slots,
-    accounts,
-    updates,
-    edge,
-    router,
-    slot,
-    attempt,
-    stamp,
-    count,
-    payload,
-    answers,
-    size,
-    now,
-    named,
-):
+def router_takes_reply(state, edge, router, slot, attempt, stamp, count, payload, answers, size, now, named):
     """A router receives ratings and a profile from a user: a fresh profile updates, a stale one is discarded.
 
     Parameters, and what is returned, as in `router_takes_profile`; `attempt` is the request's that is answered.
     """
     request_fate, request_arrival = LOST_LINK, math.inf
     n_named = 0
-    if not nodes[router].online:
+    if not state.nodes[router].online:
         fate = LOST_OFFLINE
     else:
-        if attempt == slots[slot].attempt:
-            slots[slot].deadline = -math.inf
-        _see_count(nodes, slots, router, slot, count)
-        first = nodes[router].owned_start
+        if attempt == state.slots[slot].attempt:
+            state.slots[slot].deadline = -math.inf
+        _see_count(state, router, slot, count)
+        first = state.nodes[router].owned_start
         for n in range(answers.shape[0]):
             offset = answers[n].offset
-            _learn(profiles, owned[first + offset], slots, slot + offset, answers[n].state, answers[n].value)
-        if settings[0].discard_stale and stamp <= slots[slot].taken:
+            _learn(state, state.owned[first + offset], slot + offset, answers[n].state, answers[n].value)
+        if state.settings[0].discard_stale and stamp <= state.slots[slot].taken:
             fate = STALE
         else:
-            fate, n_named = _apply_user_profile(
-                settings, values, profiles, nodes, owned, slots, updates, router, slot, stamp, payload, now, named
-            )
-    account(accounts, REPLY, fate, size)
+            fate, n_named = _apply_user_profile(state, router, slot, stamp, payload, now, named)
+    account(state, REPLY, fate, size)
     if n_named > 0:
-        request_fate, request_arrival = _send_request(
-            settings, laws, pool, nodes, edges, slots, accounts, edge, n_named, now
-        )
+        request_fate, request_arrival = _send_request(state, edge, n_named, now)
     return fate, n_named, request_fate, request_arrival
 
 
 @kernel
-def session_end(settings, nodes, node, session, up, start):
+def session_end(state, node, session, up, start):
     """Time in seconds at which session number `session` (from 1) of a node, begun at `start`, ends.
 
     `up` says whether it is a session online.
     """
-    row = nodes[node]
+    row = state.nodes[node]
     mean = row.mean_online if up else row.mean_offline
-    return start + session_length(settings[0].seed, row.key, session, mean)
+    return start + session_length(state.settings[0].seed, row.key, session, mean)
 
 
 @kernel
-def _step(settings, profile):
+def _step(state, profile):
     """Learning rate and regularization weight of a profile's next update."""
-    s = settings[0]
+    s = state.settings[0]
     eta = learning_rate_at(s.schedule, profile.rate, s.half_life, s.per_pass, profile.updates, profile.known)
     return eta, regularization_at(s.regularization, s.lam, profile.known)
 
 
 @kernel
-def _see_count(nodes, slots, router, slot, count):
+def _see_count(state, router, slot, count):
     """A router sees how many ratings a user has: if more than before, what he had not rated must be asked again."""
-    if count > slots[slot].count:
-        slots[slot].count = count
-        for offset in range(nodes[router].owned_count):
-            if slots[slot + offset].state == NOT_RATED:
-                slots[slot + offset].state = UNASKED
+    if count > state.slots[slot].count:
+        state.slots[slot].count = count
+        for offset in range(state.nodes[router].owned_count):
+            if state.slots[slot + offset].state == NOT_RATED:
+                state.slots[slot + offset].state = UNASKED
 
 
 @kernel
-def _apply_user_profile(
-    settings, values, profiles, nodes, owned, slots, updates, router, slot, stamp, payload, now, named
-):
+def _apply_user_profile(state, router, slot, stamp, payload, now, named):
     """Apply a fresh user profile to each hosted item, in item order, and name the unknown ratings to ask for."""
-    head = slots[slot]
+    head = state.slots[slot]
     head.taken = max(head.taken, stamp)
-    first = nodes[router].owned_start
+    first = state.nodes[router].owned_start
     n_updated, n_unknown = 0, 0
-    for offset in range(nodes[router].owned_count):
-        known = slots[slot + offset]
+    for offset in range(state.nodes[router].owned_count):
+        known = state.slots[slot + offset]
         if known.state == RATED:
-            profile = owned[first + offset]
-            own = profiles[profile]
-            eta, weight = _step(settings, own)
-            if settings[0].item_rule == 0:
-                update_item(values[profile], payload, known.value, eta, weight)
+            profile = state.owned[first + offset]
+            own = state.profiles[profile]
+            eta, weight = _step(state, own)
+            if state.settings[0].item_rule == 0:
+                update_item(state.values[profile], payload, known.value, eta, weight)
             else:
-                call_update(settings[0].item_rule, values[profile], payload, known.value, eta, weight)
+                call_update(state.settings[0].item_rule, state.values[profile], payload, known.value, eta, weight)
             own.updates += 1
-            updates[1] += 1
+            state.updates[1] += 1
             n_updated += 1
         elif known.state == UNASKED:
             named[n_unknown].offset = offset
@@ -496,60 +403,58 @@ def _apply_user_profile(
 
 
 @kernel
-def _send_request(settings, laws, pool, nodes, edges, slots, accounts, edge, n_named, now):
+def _send_request(state, edge, n_named, now):
     """Send a request back over `edge`; returns its fate and its time of arrival."""
-    link = edges[edge]
-    head = slots[link.slot]
+    link = state.edges[edge]
+    head = state.slots[link.slot]
     head.attempt += 1
-    head.deadline = now + settings[0].request_timeout
-    pair = combine(link.receiver_key, nodes[link.sender].key)
+    head.deadline = now + state.settings[0].request_timeout
+    pair = combine(link.receiver_key, state.nodes[link.sender].key)
     fate, arrival = cross(
-        settings,
-        laws,
-        pool,
+        state,
         link.back,
-        draw(settings[0].seed, purposes.REQUEST_LOSS, pair, head.attempt),
-        draw(settings[0].seed, purposes.REQUEST_DELAY, pair, head.attempt),
+        draw(state.settings[0].seed, purposes.REQUEST_LOSS, pair, head.attempt),
+        draw(state.settings[0].seed, purposes.REQUEST_DELAY, pair, head.attempt),
         now,
     )
-    size = message_size(REQUEST, settings[0].rank, n_named)
-    account(accounts, REQUEST, SENT, size)
+    size = message_size(REQUEST, state.settings[0].rank, n_named)
+    account(state, REQUEST, SENT, size)
     if fate != IN_FLIGHT:
-        account(accounts, REQUEST, fate, size)
+        account(state, REQUEST, fate, size)
     return fate, arrival
 
 
 @kernel
-def _learn(profiles, profile, slots, slot, state, value):
-    """A router learns whether and how a user rated an item."""
-    if state == RATED:
-        if slots[slot].state != RATED:
-            profiles[profile].known += 1
-        slots[slot].value = value
-    slots[slot].state = state
+def _learn(state, profile, slot, answer, value):
+    """A router learns whether (RATED or NOT_RATED) and how a user rated an item."""
+    if answer == RATED:
+        if state.slots[slot].state != RATED:
+            state.profiles[profile].known += 1
+        state.slots[slot].value = value
+    state.slots[slot].state = answer
 
 
 @kernel
-def _learn_attached(profiles, nodes, owned, slots, own_start, own_item, own_value, user, router, slot):
+def _learn_attached(state, user, router, slot):
     """A router learns from the ratings that a user attached to his profile."""
-    first = nodes[router].owned_start
-    n_users = own_start.shape[0] - 1
-    for offset in range(nodes[router].owned_count):
-        profile = owned[first + offset]
-        state, value = _own_rating(own_start, own_item, own_value, user, profile - n_users)
-        _learn(profiles, profile, slots, slot + offset, state, value)
+    first = state.nodes[router].owned_start
+    n_users = state.own_start.shape[0] - 1
+    for offset in range(state.nodes[router].owned_count):
+        profile = state.owned[first + offset]
+        answer, value = _own_rating(state, user, profile - n_users)
+        _learn(state, profile, slot + offset, answer, value)
 
 
 @kernel
-def _own_rating(own_start, own_item, own_value, user, item):
+def _own_rating(state, user, item):
     """Whether (RATED or NOT_RATED) and how a user rated an item, by bisection of his own ratings."""
-    low, high = own_start[user], own_start[user + 1]
+    low, high = state.own_start[user], state.own_start[user + 1]
     while low < high:
         middle = (low + high) // 2
-        if own_item[middle] < item:
+        if state.own_item[middle] < item:
             low = middle + 1
         else:
             high = middle
-    if low < own_start[user + 1] and own_item[low] == item:
-        return RATED, own_value[low]
+    if low < state.own_start[user + 1] and state.own_item[low] == item:
+        return RATED, state.own_value[low]
     return NOT_RATED, 0.0

@@ -7,7 +7,7 @@ that the router of the pair hosts, in item order (at least one); they hold the s
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from netsim.rules import DELAY, LOSS, UPDATE, rule_address
 from netsim.timers import Periodic, Timer
 from netsim.world import World
 
-__all__ = ["Tables", "build_tables"]
+__all__ = ["State", "Tables", "build_tables"]
 
 SETTINGS = np.dtype(
     [
@@ -113,9 +113,8 @@ ANSWER_ROW = np.dtype([("offset", "i8"), ("state", "i8"), ("value", "f8")], alig
 JITTER = 0
 
 
-@dataclass
-class Tables:
-    """All state of a running network.
+class State(NamedTuple):
+    """The arrays of a running network, as `netsim.behaviour` takes them.
 
     Attributes
     ----------
@@ -138,8 +137,30 @@ class Tables:
         Messages and bytes by kind and fate.
     updates : int64, shape (2,)
         Updates of user profiles and of item profiles so far.
-    base : Base
-        What edges are made from, kept for changes of contacts.
+    """
+
+    settings: np.ndarray
+    laws: np.ndarray
+    pool: np.ndarray
+    values: np.ndarray
+    profiles: np.ndarray
+    nodes: np.ndarray
+    owned: np.ndarray
+    contacts: np.ndarray
+    edges: np.ndarray
+    slots: np.ndarray
+    own_start: np.ndarray
+    own_item: np.ndarray
+    own_value: np.ndarray
+    accounts: np.ndarray
+    updates: np.ndarray
+
+
+@dataclass
+class Tables:
+    """All state of a running network: the arrays of `State`, and what edges are made from.
+
+    A change of contacts or delays replaces some of the arrays; `state` gives those of the moment.
     """
 
     settings: np.ndarray
@@ -158,6 +179,10 @@ class Tables:
     accounts: np.ndarray
     updates: np.ndarray
     base: "Base"
+
+    def state(self) -> State:
+        """The arrays of this moment."""
+        return State(**{name: getattr(self, name) for name in State._fields})
 
     @property
     def n_users(self) -> int:

@@ -336,7 +336,7 @@ def ticks_at_toggles(world: World, seed: int, period: float) -> World:
     for role, node in (("user", 0), ("router", n_users)):
         row = tables.nodes[node]
         if np.isfinite(row["mean_online"]):
-            end = session_end(tables.settings, tables.nodes, node, 1, bool(row["online"]), 0.0)
+            end = session_end(tables.state(), node, 1, bool(row["online"]), 0.0)
             changes[f"{role}_broadcast"] = Periodic(period, phase=float(end))
     return replace(world, **changes) if changes else world
 

@@ -95,7 +95,7 @@ class Node:
         tables, number = self.engine.tables, self.number
         session, time = 1, 0.0
         while True:
-            time = behaviour.session_end(tables.settings, tables.nodes, number, session, up, time)
+            time = behaviour.session_end(self.engine.state, number, session, up, time)
             yield self.engine.clock.at(time, (TOGGLE, number))
             session, up = session + 1, not up
             tables.nodes["online"][number] = up
@@ -105,14 +105,7 @@ class Node:
         engine, tables, clock = self.engine, self.engine.tables, self.engine.clock
         words, sent, fates, sizes, arrivals = engine.outbox(int(tables.nodes[self.number]["contact_count"]))
         n = behaviour.broadcast(
-            tables.settings,
-            tables.laws,
-            tables.pool,
-            tables.profiles,
-            tables.nodes,
-            tables.contacts,
-            tables.edges,
-            tables.accounts,
+            engine.state,
             profile,
             tick,
             clock.now,
@@ -171,22 +164,16 @@ class User(Node):
 
     def take_profile(self, message: Message) -> None:
         """Receive an item profile: equation (3)."""
-        tables = self.engine.tables
+        engine, tables = self.engine, self.engine.tables
         fate = behaviour.user_takes_profile(
-            tables.settings,
-            tables.values,
-            tables.profiles,
-            tables.nodes,
-            tables.slots,
-            tables.accounts,
-            tables.updates,
+            engine.state,
             self.number,
             int(tables.edges[message.edge]["slot"] + tables.profiles[message.profile]["offset"]),
             message.stamp,
             message.payload,
             message.size,
         )
-        self.engine.landed(message, fate)
+        engine.landed(message, fate)
 
     def take_request(self, message: Message) -> None:
         """Receive a request for ratings and reply with them and the own profile of this moment."""
@@ -194,17 +181,7 @@ class User(Node):
         assert message.answers is not None
         answers = message.answers.copy()
         fate, stamp, reply_fate, arrival = behaviour.user_takes_request(
-            tables.settings,
-            tables.laws,
-            tables.pool,
-            tables.profiles,
-            tables.nodes,
-            tables.owned,
-            tables.edges,
-            tables.own_start,
-            tables.own_item,
-            tables.own_value,
-            tables.accounts,
+            engine.state,
             message.edge,
             message.attempt,
             answers,
@@ -237,20 +214,7 @@ class Router(Node):
         engine, tables = self.engine, self.engine.tables
         named = np.zeros(tables.nodes[self.number]["owned_count"], dtype=ANSWER_ROW)
         fate, n_named, request_fate, arrival = behaviour.router_takes_profile(
-            tables.settings,
-            tables.laws,
-            tables.pool,
-            tables.values,
-            tables.profiles,
-            tables.nodes,
-            tables.owned,
-            tables.edges,
-            tables.slots,
-            tables.own_start,
-            tables.own_item,
-            tables.own_value,
-            tables.accounts,
-            tables.updates,
+            engine.state,
             message.edge,
             self.number,
             int(tables.edges[message.edge]["slot"]),
@@ -270,17 +234,7 @@ class Router(Node):
         engine, tables = self.engine, self.engine.tables
         named = np.zeros(tables.nodes[self.number]["owned_count"], dtype=ANSWER_ROW)
         fate, n_named, request_fate, arrival = behaviour.router_takes_reply(
-            tables.settings,
-            tables.laws,
-            tables.pool,
-            tables.values,
-            tables.profiles,
-            tables.nodes,
-            tables.owned,
-            tables.edges,
-            tables.slots,
-            tables.accounts,
-            tables.updates,
+            engine.state,
             message.edge,
             self.number,
             int(tables.edges[message.edge]["slot"]),
@@ -327,6 +281,8 @@ class EventsEngine:
 
     Attributes
     ----------
+    state : State
+        The arrays of the tables, as node behaviour takes them.
     in_flight : int64, shape (kinds of message, 2)
         Messages on the heap and their bytes, by kind.
     """
@@ -338,6 +294,7 @@ class EventsEngine:
     ) -> None:
         self.reason = reason
         self.tables = tables
+        self.state = tables.state()
         self.clock = clock
         self.trace = trace
         self._in_flight = [[0, 0] for _ in MESSAGE_KINDS]
@@ -356,10 +313,12 @@ class EventsEngine:
         return np.array(self._in_flight, dtype=np.int64)
 
     def delays_changed(self, lowest: float) -> None:
-        """Nothing depends on it here."""
+        """Take the new distribution; nothing here depends on how low it reaches."""
+        self.state = self.tables.state()
 
     def contacts_changed(self) -> None:
-        """Nothing depends on it here."""
+        """Take the new edges."""
+        self.state = self.tables.state()
 
     def send(self, message: Message, sender: int, receiver: int, fate: int, arrival: float) -> None:
         """Put a message onto its way, unless the network has dropped it already."""

@@ -38,7 +38,7 @@ class Queue:
     """
 
     def __init__(self, capacity, buckets, per_second):
-        lane = self.lane = Lane(0, TABLES, 1)
+        lane = self.lane = Lane(0, 1, TABLES, np.zeros(len(TABLES.nodes), dtype=np.int32))
         lane.current = lane.current[:capacity].copy()
         lane.order, lane.spare = np.zeros((2, capacity), dtype=np.int32)
         lane.heads = np.full(buckets, NONE, dtype=np.int32)
@@ -71,14 +71,12 @@ class Queue:
             lane.batches[batch]["kind"] = kind
             lane.batches[batch]["stamp"] = stamp
             lane.batches[batch]["profile"] = profile
-        push(*lane.queue(), TABLES.edges, time, place, batch, number, 0)
+        push(lane.queue(), TABLES.edges, time, place, batch, number, 0)
         self.waiting[number] = key
         self.pushed += 1
 
     def peek(self, last_day):
-        lane = self.lane
-        rest = (TABLES.edges, lane.payloads, TABLES.slots, TABLES.nodes, TABLES.profiles, TABLES.values)
-        return peek(*lane.queue()[:6], lane.spare, lane.batches, *rest, last_day)
+        return peek(self.lane.queue(), TABLES.state(), last_day)
 
     def pop(self, last_day=FAR):
         """Take the least event, and check that it is; None where none comes up to a day."""

@@ -53,7 +53,7 @@ def arrivals(trace):
 
 
 def test_order_at_equal_times(world, log, monkeypatch):
-    monkeypatch.setattr(behaviour, "session_end", lambda *_: 3.0 if _[3] == 1 else 1e6)  # all toggle at 3
+    monkeypatch.setattr(behaviour, "session_end", lambda *_: 3.0 if _[2] == 1 else 1e6)  # all toggle at 3
     churning = world.replace(user_churn=OnOff(1e9, 1e-9), router_churn=OnOff(1e9, 1e-9))
     simulate(churning, until=4.0, every=1.0, seed=1, scripts=[each_second], engine="events")
     assert [entry[1:] for entry in log if entry[0] == 3.0] == [

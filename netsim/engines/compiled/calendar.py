@@ -10,6 +10,7 @@ day will touch is asked for ahead of time.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,20 @@ from algorithms.compilation import kernel
 from netsim.engines.compiled.prefetch import prefetch
 from netsim.messages import REQUEST, TICK, TOGGLE
 
-__all__ = ["BATCH", "CALENDAR", "CHUNK", "EVENT", "NONE", "PER_CHUNK", "gather", "part_of", "peek", "push", "rebuild"]
+__all__ = [
+    "BATCH",
+    "CALENDAR",
+    "CHUNK",
+    "EVENT",
+    "NONE",
+    "PER_CHUNK",
+    "Queue",
+    "gather",
+    "part_of",
+    "peek",
+    "push",
+    "rebuild",
+]
 
 # A pending event: a message on its way over an edge, or a node's tick or toggle.
 EVENT = np.dtype(
@@ -71,6 +85,36 @@ CALENDAR = np.dtype(
 )
 
 
+class Queue(NamedTuple):
+    """The arrays of a calendar queue.
+
+    Attributes
+    ----------
+    calendar : CALENDAR, shape (1,)
+    heads : int32, shape (buckets,), a power of 2
+        First chunk of each bucket, or NONE.
+    chunks : CHUNK, shape (n,)
+    stored : EVENT, shape (PER_CHUNK * n,)
+        Events in the buckets.
+    current : EVENT
+        Events of the current day, in no order; it has room for every pending event.
+    order, spare : int32, same shape
+        Rows of `current` in order; scratch.
+    batches : BATCH
+    payloads : float64, shape (batches, rank)
+    """
+
+    calendar: np.ndarray
+    heads: np.ndarray
+    chunks: np.ndarray
+    stored: np.ndarray
+    current: np.ndarray
+    order: np.ndarray
+    spare: np.ndarray
+    batches: np.ndarray
+    payloads: np.ndarray
+
+
 @kernel
 def part_of(time, per_second):
     """Number of the day, or window, of a time; what lies too far ahead for an integer is in the last one."""
@@ -78,18 +122,18 @@ def part_of(time, per_second):
 
 
 @kernel
-def before(current, batches, edges, a, b):
+def before(queue, edges, a, b):
     """Whether event `a` comes before event `b`: by time, kind, sender and receiver (or node), stamp, profile."""
-    x, y = current[a], current[b]
+    x, y = queue.current[a], queue.current[b]
     if x.time != y.time:
         return x.time < y.time
-    return _before_at_one_time(current, batches, edges, a, b)
+    return _before_at_one_time(queue, edges, a, b)
 
 
 @partial(kernel, inline=False)
-def _before_at_one_time(current, batches, edges, a, b):
-    x, y = current[a], current[b]
-    kind_x, kind_y = _kind(batches, x.batch), _kind(batches, y.batch)
+def _before_at_one_time(queue, edges, a, b):
+    x, y = queue.current[a], queue.current[b]
+    kind_x, kind_y = _kind(queue, x.batch), _kind(queue, y.batch)
     if kind_x != kind_y:
         return kind_x < kind_y
     if kind_x <= TICK:
@@ -103,42 +147,42 @@ def _before_at_one_time(current, batches, edges, a, b):
         return sender_x < sender_y
     if receiver_x != receiver_y:
         return receiver_x < receiver_y
-    batch_x, batch_y = batches[x.batch], batches[y.batch]
+    batch_x, batch_y = queue.batches[x.batch], queue.batches[y.batch]
     if batch_x.stamp != batch_y.stamp:
         return batch_x.stamp < batch_y.stamp
     return batch_x.profile < batch_y.profile
 
 
 @kernel
-def _kind(batches, batch):
+def _kind(queue, batch):
     if batch == TOGGLE_EVENT:
         return TOGGLE
     if batch == TICK_EVENT:
         return TICK
-    return np.int64(batches[batch].kind)
+    return np.int64(queue.batches[batch].kind)
 
 
 @kernel
-def push(calendar, heads, chunks, stored, current, order, batches, edges, time, place, batch, number, slot):
+def push(queue, edges, time, place, batch, number, slot):
     """Add an event; there must be a free chunk."""
-    c = calendar[0]
+    c = queue.calendar[0]
     c.pending += 1
     day = part_of(time, c.per_second)
     if day <= c.day:
-        _insert(calendar, current, order, batches, edges, time, place, batch, number, slot)
+        _insert(queue, edges, time, place, batch, number, slot)
     else:
-        bucket = day & (heads.shape[0] - 1)
-        chunk = heads[bucket]
-        if chunk == NONE or chunks[chunk].count == PER_CHUNK:
+        bucket = day & (queue.heads.shape[0] - 1)
+        chunk = queue.heads[bucket]
+        if chunk == NONE or queue.chunks[chunk].count == PER_CHUNK:
             fresh = c.free_chunk
-            c.free_chunk = chunks[fresh].next
+            c.free_chunk = queue.chunks[fresh].next
             c.unused_chunks -= 1
-            chunks[fresh].next = chunk
-            chunks[fresh].count = 0
-            heads[bucket] = fresh
+            queue.chunks[fresh].next = chunk
+            queue.chunks[fresh].count = 0
+            queue.heads[bucket] = fresh
             chunk = fresh
-        event = stored[PER_CHUNK * chunk + chunks[chunk].count]
-        chunks[chunk].count += 1
+        event = queue.stored[PER_CHUNK * chunk + queue.chunks[chunk].count]
+        queue.chunks[chunk].count += 1
         event.time = time
         event.place = place
         event.batch = batch
@@ -147,16 +191,16 @@ def push(calendar, heads, chunks, stored, current, order, batches, edges, time, 
 
 
 @kernel
-def _insert(calendar, current, order, batches, edges, time, place, batch, number, slot):
+def _insert(queue, edges, time, place, batch, number, slot):
     """Insert an event into the current day, in order; `current` and `order` have room for every pending event."""
-    c = calendar[0]
+    c = queue.calendar[0]
     if c.position == c.filled:
         c.position, c.filled, c.used = 0, 0, 0
-    elif c.used == current.shape[0]:
-        _compact(calendar, current, order)
+    elif c.used == queue.current.shape[0]:
+        _compact(queue)
     row = c.used
     c.used += 1
-    event = current[row]
+    event = queue.current[row]
     event.time = time
     event.place = place
     event.batch = batch
@@ -165,46 +209,46 @@ def _insert(calendar, current, order, batches, edges, time, place, batch, number
     low, high = c.position, c.filled
     while low < high:
         middle = (low + high) // 2
-        if before(current, batches, edges, row, order[middle]):
+        if before(queue, edges, row, queue.order[middle]):
             high = middle
         else:
             low = middle + 1
     # The shorter side moves; what is done already leaves room on the left.
-    full = c.filled == order.shape[0]
+    full = c.filled == queue.order.shape[0]
     if c.position > 0 and (full or low - c.position < c.filled - low):
         for n in range(c.position, low):
-            order[n - 1] = order[n]
+            queue.order[n - 1] = queue.order[n]
         c.position -= 1
-        order[low - 1] = row
+        queue.order[low - 1] = row
     else:
         for n in range(c.filled, low, -1):
-            order[n] = order[n - 1]
+            queue.order[n] = queue.order[n - 1]
         c.filled += 1
-        order[low] = row
+        queue.order[low] = row
 
 
 @partial(kernel, inline=False)
-def _compact(calendar, current, order):
+def _compact(queue):
     """Drop the rows of `current` that are done: those still to come move to the front, in order."""
-    c = calendar[0]
+    c = queue.calendar[0]
     remaining = c.filled - c.position
     for n in range(remaining):
-        order[n] = order[c.position + n]
+        queue.order[n] = queue.order[c.position + n]
     # Rows still to come are marked by a place among them; each is swapped to where its order says.
     for n in range(remaining):
-        row = order[n]
+        row = queue.order[n]
         while row < n:  # it was swapped away from there before
-            row = order[row]
-        _swap(current, n, row)
-        order[n] = row
+            row = queue.order[row]
+        _swap(queue, n, row)
+        queue.order[n] = row
     for n in range(remaining):
-        order[n] = n
+        queue.order[n] = n
     c.position, c.filled, c.used = 0, remaining, remaining
 
 
 @kernel
-def _swap(current, a, b):
-    x, y = current[a], current[b]
+def _swap(queue, a, b):
+    x, y = queue.current[a], queue.current[b]
     x.time, y.time = y.time, x.time
     x.place, y.place = y.place, x.place
     x.batch, y.batch = y.batch, x.batch
@@ -213,96 +257,80 @@ def _swap(current, a, b):
 
 
 @kernel
-def peek(
-    calendar,
-    heads,
-    chunks,
-    stored,
-    current,
-    order,
-    spare,
-    batches,
-    edges,
-    payloads,
-    slots,
-    nodes,
-    profiles,
-    values,
-    last_day,
-):
+def peek(queue, state, last_day):
     """Row in `current` of the next event, or NONE where there is none up to `last_day`; begins new days as needed."""
-    c = calendar[0]
-    mask = heads.shape[0] - 1
+    c = queue.calendar[0]
+    mask = queue.heads.shape[0] - 1
     empty = 0
     while c.position == c.filled:
         if c.pending == 0 or c.day >= last_day:
             return NONE
         if empty > mask:  # a whole round without an event: go to the day of the next one
-            c.day = min(_first_day(calendar, heads, chunks, stored) - 1, last_day - 1)
+            c.day = min(_first_day(queue) - 1, last_day - 1)
             empty = 0
         c.day += 1
         c.opened += 1
         empty += 1
-        after = heads[(c.day + 2) & mask]
+        after = queue.heads[(c.day + 2) & mask]
         if after != NONE:
-            prefetch(stored, PER_CHUNK * after)
-            prefetch(stored, PER_CHUNK * after + PER_CHUNK - 1)
-        tomorrow = heads[(c.day + 1) & mask]
+            prefetch(queue.stored, PER_CHUNK * after)
+            prefetch(queue.stored, PER_CHUNK * after + PER_CHUNK - 1)
+        tomorrow = queue.heads[(c.day + 1) & mask]
         if tomorrow != NONE:
-            for n in range(chunks[tomorrow].count):
-                event = stored[PER_CHUNK * tomorrow + n]
+            for n in range(queue.chunks[tomorrow].count):
+                event = queue.stored[PER_CHUNK * tomorrow + n]
                 if event.batch >= 0:
-                    prefetch(slots, event.slot)
-                    prefetch(batches, event.batch)
-                    prefetch(payloads, event.batch)
-                    prefetch(nodes, event.number)
-                    prefetch(profiles, event.number)
-                    prefetch(values, event.number)
+                    prefetch(state.slots, event.slot)
+                    prefetch(queue.batches, event.batch)
+                    prefetch(queue.payloads, event.batch)
+                    prefetch(state.nodes, event.number)
+                    prefetch(state.profiles, event.number)
+                    prefetch(state.values, event.number)
         bucket = c.day & mask
-        if heads[bucket] != NONE:
-            _open(calendar, heads, chunks, stored, current, order, spare, batches, edges, bucket)
-    return order[c.position]
+        if queue.heads[bucket] != NONE:
+            _open(queue, state.edges, bucket)
+    return queue.order[c.position]
 
 
 @partial(kernel, inline=False)
-def _first_day(calendar, heads, chunks, stored):
+def _first_day(queue):
     """Day of the earliest event in the buckets."""
-    c = calendar[0]
+    c = queue.calendar[0]
     first = np.int64(1) << 62
-    for bucket in range(heads.shape[0]):
-        chunk = heads[bucket]
+    for bucket in range(queue.heads.shape[0]):
+        chunk = queue.heads[bucket]
         while chunk != NONE:
-            for n in range(chunks[chunk].count):
-                first = min(first, part_of(stored[PER_CHUNK * chunk + n].time, c.per_second))
-            chunk = chunks[chunk].next
+            for n in range(queue.chunks[chunk].count):
+                first = min(first, part_of(queue.stored[PER_CHUNK * chunk + n].time, c.per_second))
+            chunk = queue.chunks[chunk].next
     return first
 
 
 @kernel
-def _open(calendar, heads, chunks, stored, current, order, spare, batches, edges, bucket):
+def _open(queue, edges, bucket):
     """Take the events of the current day out of their bucket, and sort them."""
-    c = calendar[0]
-    chunk = heads[bucket]
-    heads[bucket] = NONE
+    c = queue.calendar[0]
+    chunk = queue.heads[bucket]
+    queue.heads[bucket] = NONE
     filled = 0
     while chunk != NONE:
-        following = chunks[chunk].next
+        following = queue.chunks[chunk].next
         kept = 0
         first = PER_CHUNK * chunk
-        for n in range(chunks[chunk].count):
-            if part_of(stored[first + n].time, c.per_second) == c.day:
-                current[filled] = stored[first + n]
-                order[filled] = filled
+        for n in range(queue.chunks[chunk].count):
+            if part_of(queue.stored[first + n].time, c.per_second) == c.day:
+                queue.current[filled] = queue.stored[first + n]
+                queue.order[filled] = filled
                 filled += 1
             else:
-                stored[first + kept] = stored[first + n]
+                queue.stored[first + kept] = queue.stored[first + n]
                 kept += 1
         if kept > 0:
-            chunks[chunk].count = kept
-            chunks[chunk].next = heads[bucket]
-            heads[bucket] = chunk
+            queue.chunks[chunk].count = kept
+            queue.chunks[chunk].next = queue.heads[bucket]
+            queue.heads[bucket] = chunk
         else:
-            chunks[chunk].next = c.free_chunk
+            queue.chunks[chunk].next = c.free_chunk
             c.free_chunk = chunk
             c.unused_chunks += 1
         chunk = following
@@ -310,98 +338,84 @@ def _open(calendar, heads, chunks, stored, current, order, spare, batches, edges
     c.taken += filled
     if filled <= 16:
         for m in range(1, filled):
-            row = order[m]
+            row = queue.order[m]
             k = m
-            while k > 0 and before(current, batches, edges, row, order[k - 1]):
-                order[k] = order[k - 1]
+            while k > 0 and before(queue, edges, row, queue.order[k - 1]):
+                queue.order[k] = queue.order[k - 1]
                 k -= 1
-            order[k] = row
+            queue.order[k] = row
     else:
-        _merge_sort(current, order, spare, batches, edges, filled)
+        _merge_sort(queue, edges, filled)
 
 
 @partial(kernel, inline=False)
-def _merge_sort(current, order, spare, batches, edges, n):
+def _merge_sort(queue, edges, n):
     """Sort order[:n] by the key of the rows of `current`: insertion in runs of 16, then merging."""
     run = 16
     for first in range(0, n, run):
         for m in range(first + 1, min(first + run, n)):
-            row = order[m]
+            row = queue.order[m]
             k = m
-            while k > first and before(current, batches, edges, row, order[k - 1]):
-                order[k] = order[k - 1]
+            while k > first and before(queue, edges, row, queue.order[k - 1]):
+                queue.order[k] = queue.order[k - 1]
                 k -= 1
-            order[k] = row
+            queue.order[k] = row
     while run < n:
         for first in range(0, n, 2 * run):
             middle, last = min(first + run, n), min(first + 2 * run, n)
             a, b, k = first, middle, first
             while a < middle and b < last:
-                if before(current, batches, edges, order[b], order[a]):
-                    spare[k] = order[b]
+                if before(queue, edges, queue.order[b], queue.order[a]):
+                    queue.spare[k] = queue.order[b]
                     b += 1
                 else:
-                    spare[k] = order[a]
+                    queue.spare[k] = queue.order[a]
                     a += 1
                 k += 1
             while a < middle:
-                spare[k] = order[a]
+                queue.spare[k] = queue.order[a]
                 a += 1
                 k += 1
             while b < last:
-                spare[k] = order[b]
+                queue.spare[k] = queue.order[b]
                 b += 1
                 k += 1
         for k in range(n):
-            order[k] = spare[k]
+            queue.order[k] = queue.spare[k]
         run *= 2
 
 
 @partial(kernel, inline=False)
-def gather(calendar, heads, chunks, stored, current, order, gathered):
+def gather(queue, gathered):
     """Write all pending events to `gathered`, in no order, and empty the calendar; returns how many."""
-    c = calendar[0]
+    c = queue.calendar[0]
     n = 0
     for k in range(c.position, c.filled):
-        gathered[n] = current[order[k]]
+        gathered[n] = queue.current[queue.order[k]]
         n += 1
-    for bucket in range(heads.shape[0]):
-        chunk = heads[bucket]
+    for bucket in range(queue.heads.shape[0]):
+        chunk = queue.heads[bucket]
         while chunk != NONE:
-            for k in range(chunks[chunk].count):
-                gathered[n] = stored[PER_CHUNK * chunk + k]
+            for k in range(queue.chunks[chunk].count):
+                gathered[n] = queue.stored[PER_CHUNK * chunk + k]
                 n += 1
-            following = chunks[chunk].next
-            chunks[chunk].next = c.free_chunk
+            following = queue.chunks[chunk].next
+            queue.chunks[chunk].next = c.free_chunk
             c.free_chunk = chunk
             c.unused_chunks += 1
             chunk = following
-        heads[bucket] = NONE
+        queue.heads[bucket] = NONE
     c.position, c.filled, c.used, c.pending = 0, 0, 0, 0
     return n
 
 
 @partial(kernel, inline=False)
-def rebuild(calendar, heads, chunks, stored, current, order, batches, edges, gathered, n, per_second, now):
+def rebuild(queue, edges, gathered, n, per_second, now):
     """Choose another width, and put the first `n` gathered events into buckets of it."""
-    c = calendar[0]
+    c = queue.calendar[0]
     c.per_second = per_second
     c.day = part_of(now, per_second) - 1
     c.opened, c.taken = 0, 0
     for k in range(n):
         event = gathered[k]
-        push(
-            calendar,
-            heads,
-            chunks,
-            stored,
-            current,
-            order,
-            batches,
-            edges,
-            event.time,
-            event.place,
-            event.batch,
-            event.number,
-            event.slot,
-        )
+        push(queue, edges, event.time, event.place, event.batch, event.number, event.slot)

@@ -14,6 +14,7 @@ from netsim.engines.compiled.loop import (
     DONE,
     GROW,
     TOO_EARLY,
+    Boxes,
     advance,
     count_in_flight,
     receive_box,
@@ -66,27 +67,25 @@ class CompiledEngine:
         self.tables = tables
         self._lowest_jitter = lowest_jitter
         n_lanes, self.reason = _threads(tables, self._shortest_delay(), threads)
-        self.lanes = [Lane(number, tables, n_lanes) for number in range(n_lanes)]
-        self.lane_of = _share(tables, n_lanes)
+        lane_of = _share(tables, n_lanes)
+        self.lanes = [Lane(number, n_lanes, tables, lane_of) for number in range(n_lanes)]
         self.time = 0.0
         self._arrived = np.zeros(8, dtype=np.int64)
         self._reports = np.zeros((2, n_lanes), dtype=REPORT)
         self._pool = ThreadPoolExecutor(n_lanes - 1) if n_lanes > 1 else None
-        self._counts = np.zeros((2, n_lanes, n_lanes, 3), dtype=np.int64)
         self._make_boxes((0, 0, 0) if n_lanes == 1 else (4096, 1024, 1024))
         self.contacts_changed()
         for lane in self.lanes:
             lane.grow(2 * len(tables.nodes), 0, 0)
-            start(tables.settings, tables.nodes, *lane.queue(), tables.edges, self.lane_of, lane.number)
+            start(tables.state(), lane.queue(), lane.memory())
         clock.ahead = self.advance
 
     @property
     def in_flight(self) -> np.ndarray:
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2). Counted one by one."""
         counted = np.zeros((len(MESSAGE_KINDS), 2), dtype=np.int64)
-        t = self.tables
         for lane in self.lanes:
-            count_in_flight(t.settings, *lane.queue(), t.edges, counted)
+            count_in_flight(self.tables.state(), lane.queue(), counted)
         return counted
 
     def advance(self, stop: float) -> None:
@@ -132,35 +131,13 @@ class CompiledEngine:
         paths = min((float(edges[way].min()) for way in ("base", "back") if len(edges)), default=math.inf)
         return max(float(self.tables.settings["minimum_delay"][0]), paths + self._lowest_jitter)
 
-    def _arguments(self, lane: Lane) -> tuple[np.ndarray, ...]:
-        t = self.tables
-        return (
-            t.settings,
-            t.laws,
-            t.pool,
-            t.values,
-            t.profiles,
-            t.nodes,
-            t.owned,
-            t.contacts,
-            t.edges,
-            t.slots,
-            t.own_start,
-            t.own_item,
-            t.own_value,
-            lane.accounts,
-            lane.updates,
-            *lane.arrays(),
-            self.lane_of,
-            lane.batch_of,
-        )
-
     def _advance_alone(self, stop: float) -> None:
         lane = self.lanes[0]
         status = GROW
         while status != DONE:
-            boxes = (self._counts[0, 0], *(box[0, 0] for box in self._boxes))
-            status = advance(*self._arguments(lane), *boxes, stop, 0, 0.0, BUDGET_EVENTS)
+            boxes = Boxes(*(box[0, 0] for box in self._boxes))
+            state, queue, memory = lane.state(self.tables), lane.queue(), lane.memory()
+            status = advance(state, queue, memory, boxes, stop, 0, 0.0, BUDGET_EVENTS)
             if status == GROW:
                 self._grow(lane)
 
@@ -170,16 +147,8 @@ class CompiledEngine:
             lane.lane["window"] = math.floor(self.time * self._windows_per_second)
         status = GROW
         while status != DONE:
-            common = (
-                self._counts,
-                *self._boxes,
-                self._arrived,
-                self._reports,
-                stop,
-                self._windows_per_second,
-                BUDGET_EVENTS,
-            )
-            calls = [(*self._arguments(lane), *common) for lane in self.lanes]
+            common = (self._boxes, self._arrived, self._reports, stop, self._windows_per_second, BUDGET_EVENTS)
+            calls = [(lane.state(self.tables), lane.queue(), lane.memory(), *common) for lane in self.lanes]
             others = []
             try:
                 others = [self._pool.submit(run_lane, *call) for call in calls[1:]]
@@ -211,20 +180,12 @@ class CompiledEngine:
             for sender in range(len(self.lanes)):
                 for parity in range(2):
                     at = (parity, sender, receiver.number)
-                    while (
-                        receive_box(
-                            receiver.lane,
-                            *receiver.queue(),
-                            receiver.payloads,
-                            receiver.answers,
-                            receiver.blocks,
-                            self.tables.edges,
-                            self._counts[at],
-                            *(box[at] for box in self._boxes),
-                        )
-                        == GROW
-                    ):
-                        self._grow(receiver)
+                    status = GROW
+                    while status == GROW:
+                        box = (each[at] for each in self._boxes)
+                        status = receive_box(receiver.queue(), receiver.memory(), self.tables.edges, *box)
+                        if status == GROW:
+                            self._grow(receiver)
             receiver.lane["received"] = receiver.lane["round"]
 
     def _grow(self, lane: Lane) -> None:
@@ -233,8 +194,8 @@ class CompiledEngine:
         need = (int(row["need_events"]), int(row["need_batches"]), int(row["need_answers"]))
         lane.grow(*need)
         if len(self.lanes) > 1:
-            room = [box.shape[3] for box in (self._boxes[0], self._boxes[1], self._boxes[3])]
-            fullest = self._counts.max(axis=(0, 1, 2))
+            room = [box.shape[3] for box in (self._boxes.messages, self._boxes.batches, self._boxes.answers)]
+            fullest = self._boxes.counts.max(axis=(0, 1, 2))
             wanted = [
                 max(size, size + size // 2 if full + more > size else size, int(full) + more)
                 for size, full, more in zip(room, fullest, need, strict=True)
@@ -245,13 +206,13 @@ class CompiledEngine:
     def _make_boxes(self, room: tuple[int, int, int]) -> None:
         """Make the boxes through which lanes exchange messages, with what the old ones hold."""
         n_messages, n_batches, n_answers = room
-        shape = self._counts.shape[:3]
-        rank = self.tables.values.shape[1]
-        boxes = (
-            np.zeros((*shape, n_messages), dtype=BOX_MESSAGE),
-            np.zeros((*shape, n_batches), dtype=BATCH),
-            np.zeros((*shape, n_batches, rank)),
-            np.zeros((*shape, n_answers), dtype=ANSWER_ROW),
+        shape = (2, len(self.lanes), len(self.lanes))
+        boxes = Boxes(
+            counts=np.zeros((*shape, 3), dtype=np.int64),
+            messages=np.zeros((*shape, n_messages), dtype=BOX_MESSAGE),
+            batches=np.zeros((*shape, n_batches), dtype=BATCH),
+            payloads=np.zeros((*shape, n_batches, self.tables.values.shape[1])),
+            answers=np.zeros((*shape, n_answers), dtype=ANSWER_ROW),
         )
         for box, old in zip(boxes, getattr(self, "_boxes", ()), strict=False):
             box[:, :, :, : old.shape[3]] = old

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, gather, rebuild
-from netsim.engines.compiled.loop import LANE
-from netsim.tables import ANSWER_ROW, Tables
+from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, Queue, gather, rebuild
+from netsim.engines.compiled.loop import LANE, Memory
+from netsim.tables import ANSWER_ROW, State, Tables
 
 __all__ = ["Lane"]
 
@@ -16,12 +16,14 @@ class Lane:
 
     Parameters
     ----------
-    number : int
+    number, n_lanes : int
+        Which lane it is, of how many; one may have no node.
     tables : Tables
-    n_lanes : int
+    lane_of : int32, shape (nodes,)
+        Lane of each node.
     """
 
-    def __init__(self, number: int, tables: Tables, n_lanes: int) -> None:
+    def __init__(self, number: int, n_lanes: int, tables: Tables, lane_of: np.ndarray) -> None:
         rank = tables.values.shape[1]
         self.number = number
         self.lane = np.zeros(1, dtype=LANE)
@@ -42,36 +44,22 @@ class Lane:
         self.blocks = np.full(N_BLOCK_CLASSES, NONE, dtype=np.int64)
         self.accounts = np.zeros_like(tables.accounts)
         self.updates = np.zeros_like(tables.updates)
+        self.lane_of = lane_of
         self.batch_of = np.empty(n_lanes, dtype=np.int64)
         self.fit_scratch(tables)
         self.grow(1024, 1024, 1024)
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays that `loop.advance` takes after the accounts, in its order."""
-        return (
-            self.lane,
-            self.calendar,
-            self.heads,
-            self.chunks,
-            self.stored,
-            self.current,
-            self.order,
-            self.spare,
-            self.batches,
-            self.payloads,
-            self.answers,
-            self.blocks,
-            self.named,
-            self.words,
-            self.sent,
-            self.fates,
-            self.sizes,
-            self.arrivals,
-        )
+    def queue(self) -> Queue:
+        """The arrays of the calendar queue."""
+        return Queue(**{name: getattr(self, name) for name in Queue._fields})
 
-    def queue(self) -> tuple[np.ndarray, ...]:
-        """The arrays that make up the calendar queue."""
-        return (self.calendar, self.heads, self.chunks, self.stored, self.current, self.order, self.batches)
+    def memory(self) -> Memory:
+        """The other arrays."""
+        return Memory(**{name: getattr(self, name) for name in Memory._fields})
+
+    def state(self, tables: Tables) -> State:
+        """The arrays of the tables, with this lane's own accounts."""
+        return tables.state()._replace(accounts=self.accounts, updates=self.updates)
 
     def fit_scratch(self, tables: Tables) -> None:
         """Make the scratch arrays large enough for the longest contact list and the fullest router."""
@@ -128,11 +116,11 @@ class Lane:
     def set_width(self, tables: Tables, per_second: float, now: float) -> None:
         """Give a day the length of `1 / per_second` seconds."""
         gathered = np.empty(int(self.calendar["pending"][0]), dtype=EVENT)
-        n = gather(self.calendar, self.heads, self.chunks, self.stored, self.current, self.order, gathered)
+        n = gather(self.queue(), gathered)
         if len(self.heads) < n:
             self.heads = np.full(1 << int(n).bit_length(), NONE, dtype=np.int32)
         self.grow(n, 0, 0)
-        rebuild(*self.queue(), tables.edges, gathered, n, float(per_second), float(now))
+        rebuild(self.queue(), tables.edges, gathered, n, float(per_second), float(now))
 
 
 def _larger(size: int, need: int) -> int:

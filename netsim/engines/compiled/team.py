@@ -12,7 +12,7 @@ import numpy as np
 from algorithms.compilation import kernel
 from netsim.engines.compiled.barrier import wait_for_all
 from netsim.engines.compiled.calendar import part_of
-from netsim.engines.compiled.loop import BUDGET, DONE, advance, receive_box
+from netsim.engines.compiled.loop import BUDGET, DONE, Boxes, advance, receive_box
 
 __all__ = ["run_lane"]
 
@@ -21,60 +21,14 @@ REPORT = np.dtype([("status", "i8"), ("next_window", "i8"), ("unused", "i8", 6)]
 
 
 @partial(kernel, inline=False, nogil=True)
-def run_lane(
-    settings,
-    laws,
-    pool,
-    values,
-    profiles,
-    nodes,
-    owned,
-    contacts,
-    edges,
-    slots,
-    own_start,
-    own_item,
-    own_value,
-    accounts,
-    updates,
-    lane,
-    calendar,
-    heads,
-    chunks,
-    stored,
-    current,
-    order,
-    spare,
-    batches,
-    payloads,
-    answers,
-    blocks,
-    named,
-    words,
-    sent,
-    fates,
-    sizes,
-    arrivals,
-    lane_of,
-    batch_of,
-    box_counts,
-    box_messages,
-    box_batches,
-    box_payloads,
-    box_answers,
-    arrived,
-    reports,
-    stop,
-    windows_per_second,
-    budget,
-):
+def run_lane(state, queue, memory, boxes, arrived, reports, stop, windows_per_second, budget):
     """Advance one lane of a team up to the time `stop`, in step with the others.
 
     The boxes have shape (2, lanes, lanes, ...): parity of the round, sender, receiver. All lanes return together:
     DONE where everything before `stop` is done, else for the reason in `reports`, to be called again.
     """
-    me = lane[0]
-    number, n_lanes = me.number, batch_of.shape[0]
+    me = memory.lane[0]
+    number, n_lanes = me.number, memory.batch_of.shape[0]
     begun = me.done
     last_window = part_of(stop, windows_per_second)
     while True:
@@ -84,77 +38,30 @@ def run_lane(
             for sender in range(n_lanes):
                 if sender != number and status == DONE:
                     status = receive_box(
-                        lane,
-                        calendar,
-                        heads,
-                        chunks,
-                        stored,
-                        current,
-                        order,
-                        batches,
-                        payloads,
-                        answers,
-                        blocks,
-                        edges,
-                        box_counts[1 - parity, sender, number],
-                        box_messages[1 - parity, sender, number],
-                        box_batches[1 - parity, sender, number],
-                        box_payloads[1 - parity, sender, number],
-                        box_answers[1 - parity, sender, number],
+                        queue,
+                        memory,
+                        state.edges,
+                        boxes.counts[1 - parity, sender, number],
+                        boxes.messages[1 - parity, sender, number],
+                        boxes.batches[1 - parity, sender, number],
+                        boxes.payloads[1 - parity, sender, number],
+                        boxes.answers[1 - parity, sender, number],
                     )
             if status == DONE:
                 me.received = me.round
         if status == DONE:
-            status = advance(
-                settings,
-                laws,
-                pool,
-                values,
-                profiles,
-                nodes,
-                owned,
-                contacts,
-                edges,
-                slots,
-                own_start,
-                own_item,
-                own_value,
-                accounts,
-                updates,
-                lane,
-                calendar,
-                heads,
-                chunks,
-                stored,
-                current,
-                order,
-                spare,
-                batches,
-                payloads,
-                answers,
-                blocks,
-                named,
-                words,
-                sent,
-                fates,
-                sizes,
-                arrivals,
-                lane_of,
-                batch_of,
-                box_counts[parity, number],
-                box_messages[parity, number],
-                box_batches[parity, number],
-                box_payloads[parity, number],
-                box_answers[parity, number],
-                stop,
-                me.window,
-                windows_per_second,
-                budget,
+            own = Boxes(
+                boxes.counts[parity, number],
+                boxes.messages[parity, number],
+                boxes.batches[parity, number],
+                boxes.payloads[parity, number],
+                boxes.answers[parity, number],
             )
+            status = advance(state, queue, memory, own, stop, me.window, windows_per_second, budget)
         following = me.next_window
         for to in range(n_lanes):
-            for n in range(box_counts[parity, number, to, 0]):
-                time = box_messages[parity, number, to, n].time
+            for n in range(boxes.counts[parity, number, to, 0]):
+                time = boxes.messages[parity, number, to, n].time
                 following = min(following, part_of(time, windows_per_second))
         if status == DONE and me.done - begun > budget:
             status = BUDGET
