@@ -159,7 +159,7 @@ def test_fifty_gaps_between_probes_by_default(world, until):
 @some
 @given(runs(), st.floats(0.1, 0.9))
 def test_a_run_in_two_parts_is_the_same_run(run, share):
-    middle = round(run.until * share * 4) / 4 or 0.25
+    middle = min(round(run.until * share * 4) / 4 or 0.25, run.until - 0.25)
     traces, ends = (MessageTrace(), MessageTrace()), []
     for trace, stops in zip(traces, ([run.until], [middle, run.until]), strict=True):
         simulation = Simulation(run.world, seed=run.seed, trace=trace)

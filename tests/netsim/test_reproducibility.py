@@ -30,7 +30,7 @@ from netsim import (
     rmse,
     simulate,
 )
-from tests.worlds import assert_same_bits, runs
+from tests.worlds import Meddler, assert_same_bits, runs
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS, ITEMS = ("ann", "bob", "eve", "joe"), ("p", "q", "r")
@@ -110,10 +110,12 @@ def test_the_global_seed_does_not_matter():
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(runs(), st.sampled_from([0.25, 0.7]))
 def test_who_watches_changes_nothing(run, every):
-    plain = simulate(**run.arguments)
+    # A Meddler acts on the last row of the probe table, so it may well act otherwise where rows come at other times.
+    arguments = run.arguments | {"scripts": [script for script in run.scripts if not isinstance(script, Meddler)]}
+    plain = simulate(**arguments)
     calls = []
     watched = simulate(
-        **run.arguments | {"every": every},
+        **arguments | {"every": every},
         probes=[rmse(run.world.ratings), objective()],
         trace=MessageTrace(),
         progress=lambda time, row: calls.append(time),
