@@ -8,6 +8,7 @@ Section 3 of the first seed paper describes the protocol; equations (3) and (4) 
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -260,7 +261,7 @@ def router_takes_profile(state, edge, router, slot, stamp, count, payload, size,
     return fate, n_named, request_fate, request_arrival
 
 
-@kernel
+@partial(kernel, inline=False)
 def user_takes_request(state, edge, attempt, answers, size, now):
     """A user is asked for ratings and replies with them and with his profile of this moment.
 
@@ -311,7 +312,7 @@ def user_takes_request(state, edge, attempt, answers, size, now):
     return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival
 
 
-@kernel
+@partial(kernel, inline=False)
 def router_takes_reply(state, edge, router, slot, attempt, stamp, count, payload, answers, size, now, named):
     """A router receives ratings and a profile from a user: a fresh profile updates, a stale one is discarded.
 
@@ -402,7 +403,7 @@ def _apply_user_profile(state, router, slot, stamp, payload, now, named):
     return fate, n_unknown
 
 
-@kernel
+@partial(kernel, inline=False)
 def _send_request(state, edge, n_named, now):
     """Send a request back over `edge`; returns its fate and its time of arrival."""
     link = state.edges[edge]
@@ -434,7 +435,7 @@ def _learn(state, profile, slot, answer, value):
     state.slots[slot].state = answer
 
 
-@kernel
+@partial(kernel, inline=False)
 def _learn_attached(state, user, router, slot):
     """A router learns from the ratings that a user attached to his profile."""
     first = state.nodes[router].owned_start

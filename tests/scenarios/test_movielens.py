@@ -2,6 +2,8 @@ import argparse
 import csv
 import json
 import os
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -29,11 +31,9 @@ def data():
 def folds(data, tmp_path_factory):
     """Folder, standard output and status of a run of folds 1 and 3."""
     out = tmp_path_factory.mktemp("movielens")
-    with pytest.MonkeyPatch.context() as patch:
-        printed = []
-        patch.setattr("builtins.print", lambda *what, **_: printed.extend(str(one) for one in what))
+    with redirect_stdout(StringIO()) as printed:
         status = movielens.main([*SMALL, "--data", str(data), "--folds", "1,3", "--out", str(out)])
-    return out, "\n".join(printed), status
+    return out, printed.getvalue(), status
 
 
 def read(out, name):

@@ -190,7 +190,7 @@ def push(queue, edges, time, place, batch, number, slot):
         event.slot = slot
 
 
-@kernel
+@partial(kernel, inline=False)
 def _insert(queue, edges, time, place, batch, number, slot):
     """Insert an event into the current day, in order; `current` and `order` have room for every pending event."""
     c = queue.calendar[0]

@@ -99,7 +99,8 @@ class CompiledEngine:
                 self._advance_team(stop)
             self.time = stop
         finally:  # also where a person interrupts
-            self._exchange()
+            if len(self.lanes) > 1:
+                self._exchange()
             for lane in self.lanes:
                 self.tables.accounts += lane.accounts
                 self.tables.updates += lane.updates

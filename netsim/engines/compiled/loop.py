@@ -373,7 +373,7 @@ def _fill_payload(me, queue, boxes, to, batch, values, profile):
             boxes.payloads[to, batch, k] = values[profile, k]
 
 
-@kernel
+@partial(kernel, inline=False)
 def _attach(queue, memory, boxes, to, batch, rows):
     """Let a request or reply carry a copy of the items named or answered."""
     if to == memory.lane[0].number:
