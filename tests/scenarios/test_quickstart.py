@@ -4,6 +4,8 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +50,9 @@ def read_rows(file):
 def run(tmp_path_factory):
     """Folder, standard output and exit status of one small run."""
     out = tmp_path_factory.mktemp("quickstart") / "made" / "for it"
-    with pytest.MonkeyPatch.context() as patch:
-        printed = []
-        patch.setattr("builtins.print", lambda *what, **_: printed.extend(str(one) for one in what))
+    with redirect_stdout(StringIO()) as printed:
         status = quickstart.main([*SMALL, "--out", str(out)])
-    return out, "\n".join(printed), status
+    return out, printed.getvalue(), status
 
 
 def test_writes_four_files_and_nothing_else(run):
