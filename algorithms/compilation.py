@@ -1,9 +1,10 @@
 """The `kernel` decorator: numba compilation with a disk cache that notices every change of the source."""
 
+import ast
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = F
 
     numba's own cache is keyed on the file of the function alone, so a change in a kernel that it calls, or in a
     constant that it reads from another module, would go unnoticed. Here the cache folder is named after a digest of
-    all sources that a kernel of that package can depend on: the package's own and those of `algorithms`.
+    all sources that the kernel can depend on: its module, and what that imports of its own package and `algorithms`.
 
     A kernel works on its caller's arrays and makes none of its own: numba's reference counting is off, which costs
     several times the work itself where small rows are taken out of large arrays, and would make threads contend.
@@ -37,24 +38,24 @@ def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = F
         Whether other Python threads may run while the kernel does.
     """
     folder = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_cache_root() / _digest(function.__module__.partition(".")[0]))
+    numba.config.CACHE_DIR = str(_cache_root() / _digest(function.__module__))
     try:
         return numba.njit(cache=True, forceinline=inline, nogil=nogil, _nrt=False)(function)  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = folder
 
 
-def compiled_before(package: str, kernel_name: str) -> bool:
+def compiled_before(kernel_name: str) -> bool:
     """Whether a kernel of these sources is in the cache on disk.
 
     Parameters
     ----------
-    package : str
-        Package that the kernel is in.
     kernel_name : str
-        "module.function", without the packages.
+        "package.module.function".
     """
-    return any((_cache_root() / _digest(package)).rglob(f"{kernel_name}-*.nbi"))
+    module, _, function = kernel_name.rpartition(".")
+    stem = f"{module.rpartition('.')[2]}.{function}"
+    return any((_cache_root() / _digest(module)).rglob(f"{stem}-*.nbi"))
 
 
 def _cache_root() -> Path:
@@ -64,15 +65,40 @@ def _cache_root() -> Path:
 
 
 @cache
-def _digest(package: str) -> str:
-    """Digest of the sources of `algorithms` and of `package`."""
+def _digest(module: str) -> str:
+    """Digest of a module's source and of all that it imports, directly or not, of its own package and `algorithms`."""
     digest = hashlib.blake2b(digest_size=10)
-    for name in dict.fromkeys([__name__.partition(".")[0], package]):
-        module = sys.modules.get(name)
-        for folder in getattr(module, "__path__", ()):
-            for path in sorted(Path(folder).rglob("*.py")):
-                if "plots" in path.relative_to(folder).parts:  # no kernel depends on a figure
-                    continue
-                digest.update(str(path.relative_to(folder)).encode())
-                digest.update(path.read_bytes())
+    for name, path in sorted(_sources(module).items()):
+        digest.update(name.encode())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _sources(module: str) -> dict[str, Path]:
+    """Files that a module's kernels can depend on, by module name."""
+    packages = {package: sys.modules.get(package) for package in (__name__.partition(".")[0], module.partition(".")[0])}
+    roots = {package: getattr(loaded, "__path__", []) for package, loaded in packages.items()}
+    found: dict[str, Path] = {}
+    wanted = [module]
+    while wanted:
+        name = wanted.pop()
+        package, *parts = name.split(".")
+        if name in found:
+            continue
+        for root in roots.get(package, []):
+            place = Path(root, *parts)
+            path = next((file for file in (place.with_suffix(".py"), place / "__init__.py") if file.is_file()), None)
+            if path is not None:
+                found[name] = path
+                wanted += _imported(path)
+    return found
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Names of modules, and of what may be modules, that a source imports anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:  # relative imports are not in this house
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

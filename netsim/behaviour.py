@@ -1,6 +1,6 @@
 """What a node does at each event: the rules of the network, in one place, called by every engine.
 
-Each function takes the state (the arrays of `netsim.tables.State`) and one event, changes the state, does the accounts
+Each function takes the state (the arrays of `netsim.state.State`) and one event, changes the state, does the accounts
 and says what follows: the fate of the message, and when the messages that it causes arrive. An engine keeps the clock
 and the messages in flight, and decides nothing.
 
@@ -36,7 +36,7 @@ from netsim.messages import (
     message_size,
 )
 from netsim.rules import call_delay, call_loss, call_update
-from netsim.tables import JITTER, NOT_RATED, RATED, UNASKED
+from netsim.state import JITTER, NOT_RATED, RATED, UNASKED
 
 __all__ = [
     "broadcast",

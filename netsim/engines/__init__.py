@@ -81,7 +81,7 @@ def start_engine(
         return EventsEngine(tables, clock, trace, reason="it was asked for")
     if only_python:
         return EventsEngine(tables, clock, trace, reason=f"only Python can run {'; '.join(only_python)}")
-    if not compiled_before("netsim", "loop.advance"):
+    if not compiled_before("netsim.engines.compiled.loop.advance"):
         # Told as a warning so that it is seen: half a minute without a word looks like a hang.
         _logger.warning("Compiling the simulation for the first time on this machine; this takes about half a minute.")
     return CompiledEngine(tables, clock, lowest_jitter=lowest(world.delay), threads=threads)

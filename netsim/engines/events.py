@@ -13,7 +13,8 @@ import simpy
 from netsim import behaviour
 from netsim.clock import Clock
 from netsim.messages import CONTROL, IN_FLIGHT, MESSAGE_KINDS, PROFILE, REPLY, REQUEST, TICK, TOGGLE, message_size
-from netsim.tables import ANSWER_ROW, Tables
+from netsim.state import ANSWER_ROW
+from netsim.tables import Tables
 from netsim.timers import first_tick, next_tick
 from netsim.trace import MessageTrace
 

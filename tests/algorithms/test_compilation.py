@@ -15,11 +15,19 @@ digest = compilation._digest.__wrapped__  # without its memory of sources alread
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package on disk, imported: a module and a subpackage."""
+    """A package on disk, imported: `a` imports `b` and a subpackage; nothing imports `apart`."""
     folder = tmp_path / "tmp_kernels"
     (folder / "inner").mkdir(parents=True)
-    for name in ("__init__.py", "a.py", "inner/__init__.py", "inner/b.py"):
-        (folder / name).write_text("x = 1\n")
+    sources = {
+        "__init__.py": "",
+        "a.py": "from algorithms import purposes\nfrom tmp_kernels.b import x\n",
+        "b.py": "def f():\n    import tmp_kernels.inner\nx = 1\n",
+        "inner/__init__.py": "from tmp_kernels.inner import c\n",
+        "inner/c.py": "from tmp_kernels import a\n",
+        "apart.py": "x = 1\n",
+    }
+    for name, source in sources.items():
+        (folder / name).write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "tmp_kernels", raising=False)
     __import__("tmp_kernels")
@@ -27,33 +35,43 @@ def package(tmp_path, monkeypatch):
     del sys.modules["tmp_kernels"]
 
 
-@pytest.mark.parametrize("name", ["a.py", "inner/b.py"])
-def test_the_digest_changes_with_a_source(package, name):
-    before = digest("tmp_kernels")
-    assert digest("tmp_kernels") == before
-    (package / name).write_text("x = 2\n")
-    assert digest("tmp_kernels") != before
-    (package / name).write_text("x = 1\n")
-    assert digest("tmp_kernels") == before
+@pytest.mark.parametrize("name", ["a.py", "b.py", "inner/__init__.py", "inner/c.py"])
+def test_the_digest_changes_with_each_source_that_the_module_imports(package, name):
+    before = digest("tmp_kernels.a")
+    assert digest("tmp_kernels.a") == before
+    source = (package / name).read_text()
+    (package / name).write_text(source + "y = 2\n")
+    assert digest("tmp_kernels.a") != before
+    (package / name).write_text(source)
+    assert digest("tmp_kernels.a") == before
 
 
-def test_the_digest_changes_with_the_names_of_the_sources(package):
-    before = digest("tmp_kernels")
-    (package / "a.py").rename(package / "c.py")
-    assert digest("tmp_kernels") != before
+def test_the_digest_does_not_change_with_what_the_module_does_not_import(package):
+    before = digest("tmp_kernels.a")
+    (package / "apart.py").write_text("x = 2\n")
+    assert digest("tmp_kernels.a") == before
 
 
-def test_the_digest_changes_with_the_sources_of_algorithms(package, monkeypatch):
-    algorithms = sys.modules["algorithms"]
-    before = digest("tmp_kernels")
-    monkeypatch.setattr(algorithms, "__path__", [*algorithms.__path__, str(package / "inner")])
-    assert digest("tmp_kernels") != before
+def test_the_digest_changes_with_the_name_of_a_source(package):
+    before = digest("tmp_kernels.a")
+    (package / "inner" / "c.py").rename(package / "inner" / "a.py")
+    assert digest("tmp_kernels.a") != before
 
 
-def test_other_files_do_not_count(package):
-    before = digest("tmp_kernels")
-    (package / "notes.txt").write_text("nothing")
-    assert digest("tmp_kernels") == before
+def test_the_digest_reaches_into_algorithms(package):
+    assert {"algorithms.purposes", "tmp_kernels.inner.c"} <= set(compilation._sources("tmp_kernels.a"))
+
+
+def test_the_node_behaviour_depends_on_its_parts_and_not_on_what_it_runs_in():
+    sources = set(compilation._sources("netsim.engines.compiled.loop"))
+    assert {
+        "netsim.behaviour",
+        "netsim.state",
+        "netsim.messages",
+        "algorithms.updates",
+        "algorithms.purposes",
+    } <= sources
+    assert not {"netsim.world", "netsim.simulation", "netsim.probes", "algorithms.ratings"} & sources
 
 
 def test_the_setting_of_numba_is_restored(monkeypatch):
@@ -96,4 +114,4 @@ def test_machine_code_is_kept_under_the_digest_and_renewed_when_a_called_kernel_
         code = "from tmp_kernels.outer import g; print(g(0))"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         assert done.stdout.strip() == result
-        assert len(list((tmp_path / "cache").iterdir())) == n
+        assert len(list((tmp_path / "cache").iterdir())) == 2 * n  # one folder a module

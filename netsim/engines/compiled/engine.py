@@ -22,7 +22,8 @@ from netsim.engines.compiled.loop import (
 )
 from netsim.engines.compiled.team import REPORT, run_lane
 from netsim.messages import MESSAGE_KINDS
-from netsim.tables import ANSWER_ROW, Tables
+from netsim.state import ANSWER_ROW
+from netsim.tables import Tables
 
 __all__ = ["CompiledEngine"]
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, Queue, gather, rebuild
 from netsim.engines.compiled.loop import LANE, Memory
-from netsim.tables import ANSWER_ROW, State, Tables
+from netsim.state import ANSWER_ROW, State
+from netsim.tables import Tables
 
 __all__ = ["Lane"]
 
