@@ -1,3 +1,4 @@
+import importlib
 import os
 import subprocess
 import sys
@@ -63,6 +64,7 @@ def test_the_digest_reaches_into_algorithms(package):
 
 
 def test_the_node_behaviour_depends_on_its_parts_and_not_on_what_it_runs_in():
+    importlib.import_module("netsim.engines.compiled.loop")
     sources = set(compilation._sources("netsim.engines.compiled.loop"))
     assert {
         "netsim.behaviour",

@@ -1,0 +1,6 @@
+"""What is measured while a run goes on."""
+
+from netsim.probes.errors import mae, objective, rmse, truth_rmse
+from netsim.probes.view import Probe, View
+
+__all__ = ["Probe", "View", "mae", "objective", "rmse", "truth_rmse"]
