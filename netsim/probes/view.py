@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-import numpy as np
-
 from netsim.tables import Tables
 from netsim.world import World
 
