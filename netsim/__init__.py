@@ -15,8 +15,9 @@ from netsim import plots
 from netsim.accounts import AccountsError
 from netsim.churn import OnOff
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters
+from netsim.milestones import Milestone, Plateau, StopRule, Target
 from netsim.placement import GivenPlacement, RandomPlacement
-from netsim.probes import Probe, View, mae, objective, rmse, truth_rmse
+from netsim.probes import Probe, View, disclosure, mae, objective, rmse, truth_rmse
 from netsim.result import Result
 from netsim.simulation import Simulation, simulate
 from netsim.timers import Periodic, Poisson
@@ -52,9 +53,11 @@ __all__ = [
     "Learning",
     "LogNormal",
     "MessageTrace",
+    "Milestone",
     "Normal",
     "OnOff",
     "Periodic",
+    "Plateau",
     "Poisson",
     "Probe",
     "RandomPlacement",
@@ -64,12 +67,15 @@ __all__ = [
     "Result",
     "Schedule",
     "Simulation",
+    "StopRule",
+    "Target",
     "Underlay",
     "Uniform",
     "View",
     "World",
     "barabasi_albert",
     "complete",
+    "disclosure",
     "erdos_renyi",
     "generate",
     "grid",

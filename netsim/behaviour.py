@@ -131,7 +131,7 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
             words[n] = draw(seed, purposes.FAN_OUT, pair, tick)
         threshold = _kth_smallest(words, n_contacts, node.fan_out)
 
-    n_sent = 0
+    n_sent, n_bytes = 0, 0
     for n in range(n_contacts):
         edge = state.contacts[first + n]
         pair = combine(row.key, state.edges[edge].receiver_key)
@@ -144,11 +144,16 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
         account(state, PROFILE, SENT, size)
         if fate != IN_FLIGHT:
             account(state, PROFILE, fate, size)
+        n_bytes += size
+        if state.settings[0].attach_ratings and state.edges[edge].disclosed < state.edges[edge].attached:
+            _disclose_attached(state, edge)
         sent[n_sent] = edge
         fates[n_sent] = fate
         sizes[n_sent] = size
         arrivals[n_sent] = arrival
         n_sent += 1
+    node.profiles_sent += n_sent
+    node.bytes_sent += n_bytes
     return n_sent
 
 
@@ -294,8 +299,12 @@ def user_takes_request(state, edge, attempt, answers, size, now):
     first = state.nodes[link.receiver].owned_start
     n_users = state.own_start.shape[0] - 1
     for n in range(answers.shape[0]):
-        item = state.owned[first + answers[n].offset] - n_users
-        answers[n].state, answers[n].value = _own_rating(state, user, item)
+        own = _own_position(state, user, state.owned[first + answers[n].offset] - n_users)
+        if own >= 0:
+            answers[n].state, answers[n].value = RATED, state.own_value[own]
+            _disclose(state, own, link.receiver)
+        else:
+            answers[n].state, answers[n].value = NOT_RATED, 0.0
     state.profiles[user].stamp += 1
     pair = combine(link.receiver_key, state.nodes[user].key)
     reply_fate, reply_arrival = cross(
@@ -309,6 +318,8 @@ def user_takes_request(state, edge, attempt, answers, size, now):
     account(state, REPLY, SENT, reply_size)
     if reply_fate != IN_FLIGHT:
         account(state, REPLY, reply_fate, reply_size)
+    state.nodes[user].profiles_sent += 1
+    state.nodes[user].bytes_sent += reply_size
     return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival
 
 
@@ -422,6 +433,7 @@ def _send_request(state, edge, n_named, now):
     account(state, REQUEST, SENT, size)
     if fate != IN_FLIGHT:
         account(state, REQUEST, fate, size)
+    state.nodes[link.receiver].bytes_sent += size
     return fate, arrival
 
 
@@ -442,13 +454,37 @@ def _learn_attached(state, user, router, slot):
     n_users = state.own_start.shape[0] - 1
     for offset in range(state.nodes[router].owned_count):
         profile = state.owned[first + offset]
-        answer, value = _own_rating(state, user, profile - n_users)
-        _learn(state, profile, slot + offset, answer, value)
+        own = _own_position(state, user, profile - n_users)
+        if own >= 0:
+            _learn(state, profile, slot + offset, RATED, state.own_value[own])
+        else:
+            _learn(state, profile, slot + offset, NOT_RATED, 0.0)
+
+
+@partial(kernel, inline=False)
+def _disclose_attached(state, edge):
+    """Note that a user sends to a router, over `edge`, his ratings of all items hosted there."""
+    link = state.edges[edge]
+    first = state.nodes[link.receiver].owned_start
+    n_users = state.own_start.shape[0] - 1
+    for offset in range(state.nodes[link.receiver].owned_count):
+        own = _own_position(state, link.sender, state.owned[first + offset] - n_users)
+        if own >= 0:
+            _disclose(state, own, link.receiver)
+    link.disclosed = link.attached
 
 
 @kernel
-def _own_rating(state, user, item):
-    """Whether (RATED or NOT_RATED) and how a user rated an item, by bisection of his own ratings."""
+def _disclose(state, own, router):
+    """Note that own rating number `own` has been sent to a router."""
+    if state.disclosures[own].last != router:
+        state.disclosures[own].last = router
+        state.disclosures[own].routers += 1
+
+
+@kernel
+def _own_position(state, user, item):
+    """Number of a user's own rating of an item, by bisection; -1 where he has not rated it."""
     low, high = state.own_start[user], state.own_start[user + 1]
     while low < high:
         middle = (low + high) // 2
@@ -457,5 +493,5 @@ def _own_rating(state, user, item):
         else:
             high = middle
     if low < state.own_start[user + 1] and state.own_item[low] == item:
-        return RATED, state.own_value[low]
-    return NOT_RATED, 0.0
+        return low
+    return -1

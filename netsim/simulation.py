@@ -13,6 +13,8 @@ from algorithms.distributions import Distribution, as_distribution, compile_dist
 from netsim.accounts import accounts_frame, balance, totals
 from netsim.clock import END, PROBE, Clock
 from netsim.engines import Choice, start_engine
+from netsim.milestones import StopRule
+from netsim.nodes import items_table, routers_table, users_table
 from netsim.probes import Probe, View
 from netsim.result import Result, package_versions
 from netsim.rules import raise_failure
@@ -46,6 +48,7 @@ def simulate(
     threads: int | None = None,
     trace: MessageTrace | None = None,
     progress: Progress | None = None,
+    stop: StopRule | Sequence[StopRule] = (),
 ) -> Result:
     """Run a world and measure it.
 
@@ -75,6 +78,9 @@ def simulate(
         Records every message; for small runs, on the events engine.
     progress : Progress, optional
         Called about 200 times during the run and at each probe.
+    stop : StopRule or sequence of them
+        End the run at the first probe at which one of these is met, such as `Target("test_rmse", at_most=0.95)` or
+        `Plateau("test_rmse", window=60, tolerance=0.001)`. The result is that of a run until then.
 
     Returns
     -------
@@ -89,7 +95,7 @@ def simulate(
     simulation = Simulation(world, seed=seed, probes=probes, engine=engine, threads=threads, trace=trace)
     for script in scripts:
         simulation.env.process(script(simulation))
-    return simulation.run(until, every=every, at=at, progress=progress)
+    return simulation.run(until, every=every, at=at, progress=progress, stop=stop)
 
 
 class Simulation:
@@ -131,6 +137,8 @@ class Simulation:
         self._rows: list[dict[str, Any]] = []
         self._wall = 0.0
         self._run_number = 0
+        self._rules: tuple[StopRule, ...] = ()
+        self._stopped: str | None = None
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
         self._routers = {name: len(self._users) + number for number, name in enumerate(world.router_ids)}
 
@@ -141,6 +149,7 @@ class Simulation:
         every: float | None = None,
         at: Sequence[float] = (),
         progress: Progress | None = None,
+        stop: StopRule | Sequence[StopRule] = (),
     ) -> Result:
         """Go on until a simulated time, measuring from now on; parameters as in `simulate`.
 
@@ -150,6 +159,11 @@ class Simulation:
         start = self.env.now
         _check_seconds("every", (until - start) if every is None else every, above=0.0)
         clock = self.env
+        rules = tuple(stop) if isinstance(stop, Sequence) else (stop,)
+        for rule in rules:
+            if not callable(getattr(rule, "find", None)):
+                raise ValueError(f"stop must hold rules such as Target or Plateau, got {rule!r}")
+        self._rules, self._stopped = rules, None
         self._run_number += 1  # what an interrupted run has left on the heap does nothing any more
         for time in at:
             _check_seconds("at", time, above=start, below=until)
@@ -164,12 +178,13 @@ class Simulation:
             self._repeat(float(time), 0.0, 1, lambda: self._probe_once(progress), first=0)
         if progress is not None:
             self._repeat(start, (until - start) / 200, 200, lambda: progress(clock.now, self.last))
-        end = clock.at(until, (END,))
+        self._end = end = clock.at(until, (END,))
         began = perf_counter()
         interrupted = False
         try:
             clock.run(until=end)
-            self._probe(progress)
+            if self._stopped is None:
+                self._probe(progress)
         except KeyboardInterrupt:
             interrupted = True
             end.callbacks = []
@@ -263,13 +278,27 @@ class Simulation:
         row["routers_online"] = int(view.routers_online.sum())
         row |= totals(tables.accounts, in_flight)
         self._rows.append(row)
+        self._stop_where_met()
         if progress is not None:
             progress(self.env.now, row)
+
+    def _stop_where_met(self) -> None:
+        """End the run at this probe if one of its rules is met."""
+        if not self._rules or self._stopped is not None:
+            return
+        table = pd.DataFrame(self._rows)
+        met = next((rule for rule in self._rules if rule.find(table).reached), None)
+        if met is not None:
+            self._stopped = str(met)
+            # The run ends here, before the model events of this time, as it would at `until`.
+            callbacks, self._end.callbacks = self._end.callbacks, []
+            self.env.at(self.env.now, (END,)).callbacks.extend(callbacks or [])
 
     def _result(self, until: float, interrupted: bool) -> Result:
         tables, n_users = self._tables, self._tables.n_users
         return Result(
             world=self.world,
+            configuration=self.world.describe(),
             seed=int(tables.settings["seed"][0]),
             until=float(until),
             time=max(float(self.env.now), self._engine.time),
@@ -277,10 +306,13 @@ class Simulation:
             accounts=accounts_frame(tables.accounts, self._engine.in_flight),
             user_profiles=tables.values[:n_users].copy(),
             item_profiles=tables.values[n_users:].copy(),
-            user_updates=tables.profiles["updates"][:n_users].copy(),
-            item_updates=tables.profiles["updates"][n_users:].copy(),
+            users=users_table(self.world, tables),
+            routers=routers_table(self.world, tables),
+            items=items_table(self.world, tables),
+            disclosed=tables.disclosures["routers"].astype(np.int64),
             wall_seconds=self._wall,
             interrupted=interrupted,
+            stopped=self._stopped,
             engine=self._engine.name,
             engine_reason=self._engine.reason,
             versions=package_versions(),

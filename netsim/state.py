@@ -46,6 +46,8 @@ NODE = np.dtype(
         ("contact_count", "i8"),
         ("owned_start", "i8"),  # its profiles are owned[owned_start : owned_start + owned_count]
         ("owned_count", "i8"),
+        ("profiles_sent", "i8"),  # copies of its profiles that it sent, in broadcasts and replies
+        ("bytes_sent", "i8"),  # of all its messages
         ("fan_out", "i8"),  # 0: all contacts
         ("poisson", "?"),
         ("online", "?"),
@@ -64,7 +66,7 @@ PROFILE_ROW = np.dtype(
     ],
     align=True,
 )
-# Read by the sender; never changes once made.
+# Read at both ends. Only `disclosed` ever changes; the sender writes it.
 EDGE = np.dtype(
     [
         ("base", "f8"),  # seconds: path latency and access delays, inf where no path joins the places
@@ -74,6 +76,7 @@ EDGE = np.dtype(
         ("sender", "i4"),
         ("receiver", "i4"),
         ("attached", "i4"),  # ratings that the user can attach: those of items hosted there
+        ("disclosed", "i4"),  # how many of them he has attached so far
     ],
     align=True,
 )
@@ -91,6 +94,10 @@ SLOT = np.dtype(
     align=True,
 )
 UNASKED, RATED, NOT_RATED = 0, 1, 2  # states of a slot: what the receiver knows of the rating
+
+# What has left the user's machine, for each of his own ratings: how many routers he sent it to, and which one last.
+# A router that has lost an item never hosts it again, so that counting changes of the last one counts routers.
+DISCLOSURE = np.dtype([("routers", "i4"), ("last", "i4")], align=True)
 
 # An item named in a request, and the user's answer to it in the reply.
 ANSWER_ROW = np.dtype([("offset", "i8"), ("state", "i8"), ("value", "f8")], align=True)
@@ -119,6 +126,8 @@ class State(NamedTuple):
     slots : SLOT, shape (n_slots,)
     own_start, own_item, own_value : arrays
         Each user's own ratings, in the form of `Ratings.by_user`.
+    disclosures : DISCLOSURE, shape (n_ratings,)
+        How far each own rating has spread.
     accounts : int64, shape (kinds of message, fates, 2)
         Messages and bytes by kind and fate.
     updates : int64, shape (2,)
@@ -138,5 +147,6 @@ class State(NamedTuple):
     own_start: np.ndarray
     own_item: np.ndarray
     own_value: np.ndarray
+    disclosures: np.ndarray
     accounts: np.ndarray
     updates: np.ndarray

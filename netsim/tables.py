@@ -12,10 +12,10 @@ from algorithms.learning import initial_profiles
 from algorithms.ratings import Ratings
 from netsim.churn import OnOff, first_online
 from netsim.contacts import GivenContacts, Hosting
-from netsim.messages import FATES, MESSAGE_KINDS, PROFILE, message_size
+from netsim.messages import FATES, MESSAGE_KINDS, NUMBER, PROFILE, message_size
 from netsim.placement import highest_weight
 from netsim.rules import DELAY, LOSS, UPDATE, rule_address
-from netsim.state import EDGE, NODE, NOT_RATED, PROFILE_ROW, RATED, SETTINGS, SLOT, UNASKED, State
+from netsim.state import DISCLOSURE, EDGE, NODE, NOT_RATED, PROFILE_ROW, RATED, SETTINGS, SLOT, UNASKED, State
 from netsim.timers import Periodic, Timer
 from netsim.world import World
 
@@ -42,6 +42,7 @@ class Tables:
     own_start: np.ndarray
     own_item: np.ndarray
     own_value: np.ndarray
+    disclosures: np.ndarray
     accounts: np.ndarray
     updates: np.ndarray
     base: "Base"
@@ -54,6 +55,10 @@ class Tables:
     def n_users(self) -> int:
         """Number of users; node and profile numbers below it are users'."""
         return len(self.own_start) - 1
+
+    def profile_bytes(self) -> np.ndarray:
+        """Bytes of profile that each node sent so far, headers aside; int64, shape (n_nodes,)."""
+        return self.nodes["profiles_sent"] * (NUMBER * int(self.settings[0]["rank"]))
 
     def edge_between(self, sender: int, receiver: int) -> int | None:
         """The edge between two nodes, if there ever was one."""
@@ -151,7 +156,7 @@ class Base:
         slot = first[edge_of] + offset
         slots["state"][slot] = np.where(downward, np.where(known, RATED, NOT_RATED), UNASKED)
         slots["value"][slot] = np.where(downward & known, value, 0.0)
-        edges["attached"] = np.bincount(edge_of[known], minlength=len(sender))
+        edges["attached"] = np.bincount(edge_of[known & ~downward], minlength=len(sender))
         return edges, slots
 
     def lookup(self, user: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -268,10 +273,17 @@ def build_tables(world: World, seed: Any) -> Tables:
         own_start=np.array(ratings.by_user.start),
         own_item=np.array(ratings.by_user.index),
         own_value=np.array(ratings.by_user.value),
+        disclosures=_undisclosed(len(ratings)),
         accounts=np.zeros((len(MESSAGE_KINDS), len(FATES), 2), dtype=np.int64),
         updates=np.zeros(2, dtype=np.int64),
         base=base,
     )
+
+
+def _undisclosed(n_ratings: int) -> np.ndarray:
+    disclosures = np.zeros(n_ratings, dtype=DISCLOSURE)
+    disclosures["last"] = -1
+    return disclosures
 
 
 def _hosts(world: World, item_keys: np.ndarray, router_keys: np.ndarray, seed: np.uint64) -> np.ndarray:

@@ -272,7 +272,7 @@ class Study:
             },
             "seed": first.seed,
             "versions": first.versions,
-            "worlds": {label: result.world.describe() for label, result in self.results.items()},
+            "worlds": {label: result.configuration for label, result in self.results.items()},
         }
 
     def _first_probe(self) -> str:

@@ -69,11 +69,9 @@ def simulation_state(simulation):
     """Everything that a run has come to, by name: the whole state and what is in flight, as bytes."""
     tables = simulation._tables
     state = {name: getattr(tables, name).tobytes() for name in ("values", "accounts", "updates", "contacts")}
-    for name in ("profiles", "slots"):
+    for name in ("profiles", "nodes", "slots", "edges", "disclosures"):
         table = getattr(tables, name)
         state |= {f"{name}: {column}": table[column].tobytes() for column in table.dtype.names}
-    for column in ("online", "contact_start", "contact_count"):
-        state[f"nodes: {column}"] = tables.nodes[column].tobytes()
     state["in flight"] = np.asarray(simulation._engine.in_flight).tobytes()
     state["time"] = np.float64(simulation.env.now).tobytes()
     return state

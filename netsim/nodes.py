@@ -1,0 +1,67 @@
+"""Tidy tables of users, routers and items at one moment of a run."""
+
+import numpy as np
+import pandas as pd
+
+from netsim.tables import Tables
+from netsim.world import World
+
+__all__ = ["items_table", "routers_table", "users_table"]
+
+
+def users_table(world: World, tables: Tables) -> pd.DataFrame:
+    """One row for each user; columns as in `netsim.result.Result.users`."""
+    n_users = tables.n_users
+    disclosed = tables.disclosures["routers"] > 0
+    owner = np.repeat(np.arange(n_users), np.diff(tables.own_start))
+    nodes = tables.nodes[:n_users]
+    return pd.DataFrame(
+        {
+            "user": _ids(world.ratings.user_ids),
+            "online": nodes["online"].copy(),
+            "ratings": np.diff(tables.own_start),
+            "updates": tables.profiles["updates"][:n_users].copy(),
+            "profiles_sent": nodes["profiles_sent"].copy(),
+            "profile_bytes": tables.profile_bytes()[:n_users],
+            "bytes_sent": nodes["bytes_sent"].copy(),
+            "ratings_disclosed": np.bincount(owner[disclosed], minlength=n_users),
+        }
+    )
+
+
+def routers_table(world: World, tables: Tables) -> pd.DataFrame:
+    """One row for each router; columns as in `netsim.result.Result.routers`."""
+    n_users = tables.n_users
+    nodes = tables.nodes[n_users:]
+    return pd.DataFrame(
+        {
+            "router": _ids(world.router_ids),
+            "online": nodes["online"].copy(),
+            "items": nodes["owned_count"].copy(),
+            "profiles_sent": nodes["profiles_sent"].copy(),
+            "profile_bytes": tables.profile_bytes()[n_users:],
+            "bytes_sent": nodes["bytes_sent"].copy(),
+        }
+    )
+
+
+def items_table(world: World, tables: Tables) -> pd.DataFrame:
+    """One row for each item; columns as in `netsim.result.Result.items`."""
+    profiles = tables.profiles[tables.n_users :]
+    routers = world.router_ids
+    return pd.DataFrame(
+        {
+            "item": _ids(world.ratings.item_ids),
+            "router": _ids([routers[node - tables.n_users] for node in profiles["node"].tolist()]),
+            "ratings": profiles["known"].copy(),
+            "updates": profiles["updates"].copy(),
+        }
+    )
+
+
+def _ids(ids: object) -> pd.Series:
+    """Column of original ids: integers where all are, else as they are."""
+    given = list(ids)  # type: ignore[call-overload]
+    if all(type(each) is int and abs(each) < 2**63 for each in given):
+        return pd.Series(given, dtype="int64")
+    return pd.Series(given) if all(type(each) is str for each in given) else pd.Series(given, dtype=object)
