@@ -133,6 +133,8 @@ class Simulation:
         self._probes = tuple(probes)
         self._check_columns()
         self._tables = build_tables(world, seed)
+        if trace is not None:
+            trace.begin(world, self._tables.settings["seed"][0])
         self._engine = start_engine(engine, world, self._tables, self.env, threads=threads, trace=trace)
         self._rows: list[dict[str, Any]] = []
         self._wall = 0.0

@@ -21,6 +21,7 @@ from algorithms.metrics import rmse
 from algorithms.prediction import Predictor
 from algorithms.ratings import Ratings
 from algorithms.sequential import Sequential
+from netsim.files import write_text
 from scenarios import study
 from scenarios.movielens import add_data, load
 
@@ -72,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
             raise
         stopped = True
     table = pd.DataFrame(rows).sort_values(f"pass_{PASSES[-1]}", ignore_index=True)
-    study.write_text(args.out / "grid.csv", table.to_csv(index=False))
-    study.write_text(args.out / "best.json", json.dumps(table.iloc[0].to_dict(), indent=2, default=float) + "\n")
+    write_text(args.out / "grid.csv", table.to_csv(index=False))
+    write_text(args.out / "best.json", json.dumps(table.iloc[0].to_dict(), indent=2, default=float) + "\n")
     print(table.head(12).to_string(index=False, float_format="{:.4f}".format))  # noqa: T201
     print(f"\nBest 12 of {len(table)} by validation RMSE after {PASSES[-1]} passes. Written to {args.out}.")  # noqa: T201
     if stopped:

@@ -5,9 +5,10 @@ import json
 import logging
 import math
 import os
+import re
 import shlex
+import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from tqdm import tqdm
 
 from algorithms.learning import Learning, Schedule
 from netsim import Probe, Result, World, plots, simulate
+from netsim.files import write_bytes, write_text
 
 __all__ = [
     "Study",
@@ -35,8 +37,11 @@ __all__ = [
     "parser",
     "positive",
     "share",
-    "write_text",
 ]
+
+
+#: Folder of the saved runs, within that of the study.
+RUNS = "runs"
 
 
 class Parser(argparse.ArgumentParser):
@@ -209,6 +214,8 @@ class Study:
             )
         if not result.probes.empty:
             self.results[label] = result
+            # At once, so that a study that is killed keeps the runs it has finished.
+            result.save(self._run_folder(label))
         if result.interrupted:
             raise KeyboardInterrupt
         return result
@@ -232,7 +239,8 @@ class Study:
         if len(runs) > 1:
             summary["runs"] = runs
         out: Path = self.args.out
-        written = ["summary.json", "probes.csv", "configuration.json"]
+        written = ["summary.json", "probes.csv", "configuration.json", f"{RUNS}/"]
+        self._remove_earlier_runs()
         write_text(out / "summary.json", json.dumps(_finite(summary), indent=2) + "\n")
         write_text(out / "probes.csv", self._probe_table().to_csv(index=False))
         write_text(out / "configuration.json", json.dumps(_finite(self._configuration()), indent=2) + "\n")
@@ -240,7 +248,7 @@ class Study:
         if figure is None:
             (out / "convergence.png").unlink(missing_ok=True)  # that of an earlier run
         else:
-            _write(out / "convergence.png", figure)
+            write_bytes(out / "convergence.png", figure)
             written.append("convergence.png")
 
         print(_table(runs, summary))  # noqa: T201
@@ -256,6 +264,17 @@ class Study:
                 "what was measured until then is kept."
             )
         return 130 if self._stopped else 0
+
+    def _run_folder(self, label: str) -> Path:
+        """Folder of one saved run, named after its label."""
+        return Path(self.args.out, RUNS, re.sub(r"[^\w.=+-]+", "-", label).strip("-.") or "run")
+
+    def _remove_earlier_runs(self) -> None:
+        """Remove the saved runs of an earlier study in the same folder."""
+        kept = {self._run_folder(label).name for label in self.results}
+        for folder in Path(self.args.out, RUNS).iterdir():
+            if folder.name not in kept and (folder / "result.json").is_file():
+                shutil.rmtree(folder)
 
     def _probe_table(self) -> pd.DataFrame:
         tables = [result.probes.assign(run=label) for label, result in self.results.items()]
@@ -457,27 +476,6 @@ def make_folder(out: Path) -> None:
         ) from error
     if not os.access(out, os.W_OK):
         raise ValueError(f"--out {out}: cannot be written; name a folder of yours")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    _write(path, text.encode("utf-8"))
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, with the permissions that a new file would have."""
-    mask = os.umask(0)
-    os.umask(mask)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=path.suffix, delete=False) as temporary:
-        made = Path(temporary.name)
-        try:
-            temporary.write(content)
-            temporary.flush()
-            made.chmod(0o666 & ~mask)
-            made.replace(path)
-        except BaseException:
-            made.unlink(missing_ok=True)
-            raise
 
 
 def _finite(value: Any) -> Any:
