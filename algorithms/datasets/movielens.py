@@ -1,4 +1,4 @@
-"""MovieLens 100K, read from the user's own copy (its licence forbids passing it on)."""
+"""MovieLens 100K, read from the user's own copy or fetched from GroupLens (its licence forbids passing it on)."""
 
 import hashlib
 import logging
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.datasets.delimited import Column, read_integers
+from algorithms.datasets.download import Source, cache_folder, fetch
 from algorithms.datasets.errors import DataError
 from algorithms.ratings import Ratings, Scale
 
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 IntArray = NDArray[np.int64]
 
 ENVIRONMENT_VARIABLE = "MOVIELENS_100K"
+ADDRESS_VARIABLE = "MOVIELENS_100K_URL"
+ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
 N_USERS, N_ITEMS, N_RATINGS, N_FOLDS = 943, 1682, 100_000, 5
 SCALE = Scale(1, 5)
 COLUMNS = (
@@ -30,6 +33,23 @@ COLUMNS = (
 # SHA-256 of what u.data says, as rows of little-endian int64: its first two columns, and all four.
 OFFICIAL_PAIRS = "1eebf1a730ecc6080aee3be599bf0113f321e571c4e0ceab2f308653be093c52"
 OFFICIAL_TABLE = "d0366dc73dcd6c6620782fc3436fc07a4a003fe17c863aee0829c53db6a8f574"
+# SHA-256 of the files themselves, as GroupLens gives them out.
+FILES = {
+    "u.data": "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490",
+    "u1.test": "18c6014a4b2c7324f250a63f8904a7b16b2b19f911129e346141507b0cbac950",
+    "u2.test": "4de658d1e04ed9104629509a2e2528fce833ac8e048280183f1df167632038c3",
+    "u3.test": "0f548b51c78327de4c156461d3e430b7e5579fe2b5681586a59416e48fd35f6d",
+    "u4.test": "7c02ad0a1e7ab1083c8b9d4b627203a051dd7b5eab46d99fa44de33470de8db9",
+    "u5.test": "351cc52e0d15b6c721466276fc24671d40936899e3d01fadeaf312915b8c5634",
+}
+TERMS = (
+    "Its licence: for research; no redistribution, no commercial use without permission, and publications "
+    "acknowledge it (Harper and Konstan, 2015); the README there has it in full."
+)
+INSTEAD = (
+    f"without a network, get {ADDRESS} on another machine, unpack it, and set {ENVIRONMENT_VARIABLE} to its folder "
+    "or give that folder as the path"
+)
 FRESH_COPY = "get a fresh copy of MovieLens 100K from grouplens.org"
 
 
@@ -45,7 +65,8 @@ def movielens_100k(path: str | os.PathLike[str] | None = None) -> Ratings:
     ----------
     path : str or path-like, optional
         The folder that holds ``u.data``, or the file itself. By default what the environment
-        variable ``MOVIELENS_100K`` names.
+        variable ``MOVIELENS_100K`` names; where that is not set, the copy in the cache; where there
+        is none, it is fetched from GroupLens (5 MB), verified, and kept in the cache.
 
     Returns
     -------
@@ -55,15 +76,21 @@ def movielens_100k(path: str | os.PathLike[str] | None = None) -> Ratings:
     Raises
     ------
     FileNotFoundError
-        When no path is given or set, when there is no u.data, or when some of the five test files
-        are there and others are not.
+        When there is no u.data where the path or the environment variable says, or when some of the
+        five test files are there and others are not.
+    DownloadError
+        When it had to be fetched and that failed. Says why, and what to do instead.
     DataError
         When a line breaks the format, a pair of user and item stands twice, or the test files do
         not share out the ratings of u.data among them. Names file and line.
 
     Notes
     -----
-    Data that read well but are not the official ones are reported through `logging` as a warning.
+    Data that read well but are not the official ones are reported through `logging` as a warning,
+    and so is a download, with the licence's conditions.
+
+    The environment variable ``NETSIM_DATA`` moves the cache from the user's cache folder, and
+    ``MOVIELENS_100K_URL`` names another address of ``ml-100k.zip``, such as a mirror's.
 
     References
     ----------
@@ -81,11 +108,7 @@ def movielens_100k(path: str | os.PathLike[str] | None = None) -> Ratings:
 def _data_file(path: str | os.PathLike[str] | None) -> Path:
     given = path if path is not None else os.environ.get(ENVIRONMENT_VARIABLE) or None
     if given is None:
-        raise FileNotFoundError(
-            f"path must name the folder that holds u.data, got none and {ENVIRONMENT_VARIABLE} is not set; "
-            f"download MovieLens 100K from grouplens.org, unpack it, and pass its folder as path= or set "
-            f"{ENVIRONMENT_VARIABLE} to it"
-        )
+        return fetch(_source(), cache_folder()) / "u.data"
     source = "path" if path is not None else f"environment variable {ENVIRONMENT_VARIABLE}"
     place = Path(given).expanduser()
     file = place / "u.data" if place.is_dir() else place
@@ -93,9 +116,21 @@ def _data_file(path: str | os.PathLike[str] | None) -> Path:
         found = "a folder without it" if place.is_dir() else "nothing there"
         raise FileNotFoundError(
             f"{source} must name u.data or the folder that holds it, got {place}: found {found}; "
-            f"correct it, or download MovieLens 100K from grouplens.org and unpack it there"
+            f"correct it, or leave it out to have MovieLens 100K downloaded"
         )
     return file
+
+
+def _source() -> Source:
+    return Source(
+        "MovieLens 100K",
+        os.environ.get(ADDRESS_VARIABLE) or ADDRESS,
+        "ml-100k",
+        FILES,
+        notes=("README",),
+        terms=TERMS,
+        instead=INSTEAD,
+    )
 
 
 def _check_pairs(file: Path, table: IntArray) -> None:

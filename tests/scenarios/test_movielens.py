@@ -2,6 +2,7 @@ import argparse
 import csv
 import json
 import os
+import zipfile
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -55,6 +56,38 @@ def test_one_fold_writes_the_last_row_as_its_summary(data, tmp_path, monkeypatch
         assert summary[name] == float(table[-1][column]), name
     assert "runs" not in summary
     assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_data_that_cannot_be_fetched_end_with_a_line_that_says_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("MOVIELENS_100K", raising=False)
+    monkeypatch.setenv("MOVIELENS_100K_URL", (tmp_path / "absent.zip").as_uri())
+    monkeypatch.setenv("NETSIM_DATA", str(tmp_path / "cache"))
+    assert movielens.main([*SMALL, "--out", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    assert line.startswith("python -m scenarios.movielens: error: MovieLens 100K could not be fetched from file:///")
+    assert "set MOVIELENS_100K to its folder or give that folder as the path" in line
+    assert captured.out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_data_given_they_are_fetched_once_and_the_terms_told(data, tmp_path, monkeypatch, caplog):
+    files = [data / name for name in ("u.data", *(f"u{fold}.test" for fold in range(1, 6)))]
+    if not all(file.is_file() for file in files):
+        pytest.skip(f"needs u1.test to u5.test of MovieLens 100K in {data} too")
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        for file in files:
+            archive.write(file, f"ml-100k/{file.name}")
+    monkeypatch.delenv("MOVIELENS_100K", raising=False)
+    monkeypatch.setenv("MOVIELENS_100K_URL", (tmp_path / "archive.zip").as_uri())
+    monkeypatch.setenv("NETSIM_DATA", str(tmp_path / "cache"))
+    nothing_given = argparse.Namespace()
+    ratings = movielens.load(nothing_given)
+    (record,) = caplog.records
+    assert "no redistribution" in record.getMessage()
+    (tmp_path / "archive.zip").unlink()
+    assert movielens.load(nothing_given) == ratings == movielens.load(argparse.Namespace(data=data))
+    assert len(caplog.records) == 1
 
 
 def test_every_fold_is_a_run(folds):

@@ -1,11 +1,18 @@
+import hashlib
+import io
 import pickle
+import threading
 import time
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from algorithms.datasets import DataError, delimited, movielens_100k
+from algorithms.datasets import DataError, delimited, movielens, movielens_100k
+from algorithms.datasets.download import DownloadError
 from algorithms.ratings import Scale
 
 DATA = Path(__file__).resolve().parents[3] / ".." / "shared" / "data" / "ml-100k"
@@ -39,8 +46,8 @@ def with_folds(write):
     return write
 
 
-def warnings_of(caplog):
-    return [record.getMessage() for record in caplog.records if record.name == "algorithms.datasets.movielens"]
+def warnings_of(caplog, logger="algorithms.datasets.movielens"):
+    return [record.getMessage() for record in caplog.records if record.name == logger]
 
 
 @pytest.mark.parametrize(
@@ -146,13 +153,95 @@ def test_error_survives_pickling(write):
     assert isinstance(error.value, ValueError)
 
 
-@pytest.mark.parametrize("setting", [None, ""])
-def test_no_path_and_no_environment(monkeypatch, setting):
-    monkeypatch.delenv("MOVIELENS_100K", raising=False)
-    if setting is not None:
-        monkeypatch.setenv("MOVIELENS_100K", setting)
-    with pytest.raises(FileNotFoundError, match=r"MOVIELENS_100K is not set; download .* from grouplens\.org"):
+def packed(folder, **changed):
+    """Zip archive of the official files, as GroupLens gives them out, some of them changed."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.writestr(f"ml-100k/{file.name}", changed.get(file.name, file.read_bytes()))
+    return content.getvalue()
+
+
+@pytest.fixture
+def publisher(tmp_path, monkeypatch):
+    """Serve a folder in place of GroupLens, with an empty cache and no path set; gives folder and cache."""
+    served, cache = tmp_path / "served", tmp_path / "cache"
+    served.mkdir()
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(served))) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("no_proxy", "*")
+        monkeypatch.setenv("MOVIELENS_100K", "")
+        monkeypatch.setenv("MOVIELENS_100K_URL", f"http://127.0.0.1:{server.server_port}/ml-100k.zip")
+        monkeypatch.setenv("NETSIM_DATA", str(cache))
+        yield served, cache
+        server.shutdown()
+        thread.join()
+
+
+def test_without_a_path_it_is_fetched_and_kept(official, publisher, caplog):
+    served, cache = publisher
+    (served / "ml-100k.zip").write_bytes(packed(official))
+    fetched = movielens_100k()
+    assert fetched == movielens_100k(official)
+    (message,) = warnings_of(caplog, "algorithms.datasets.download")
+    assert message.startswith("MovieLens 100K was fetched from http://127.0.0.1:")
+    assert "no redistribution" in message
+    assert not warnings_of(caplog)
+    kept = sorted(file.name for file in (cache / "ml-100k").iterdir())
+    assert kept == ["README", "u.data", *(f"u{fold}.test" for fold in range(1, 6))]
+    (served / "ml-100k.zip").unlink()
+    assert movielens_100k() == fetched
+
+
+def test_a_path_and_the_environment_come_before_the_cache(official, publisher, write, monkeypatch):
+    served, _ = publisher
+    (served / "ml-100k.zip").write_bytes(packed(official))
+    assert movielens_100k().n_ratings == 100_000
+    file = write(GOOD)
+    assert movielens_100k(file).n_ratings == 3
+    monkeypatch.setenv("MOVIELENS_100K", str(file))
+    assert movielens_100k().n_ratings == 3
+
+
+@pytest.mark.parametrize("name", ["u.data", "u3.test"])
+def test_a_tampered_download_is_refused(official, publisher, name):
+    served, cache = publisher
+    changed = (official / name).read_bytes().replace(b"\t5\t", b"\t4\t", 1)
+    (served / "ml-100k.zip").write_bytes(packed(official, **{name: changed}))
+    with pytest.raises(DownloadError, match=rf"for ml-100k/{name} in the archive, expected SHA-256"):
         movielens_100k()
+    assert list(cache.iterdir()) == []
+
+
+def test_a_truncated_download_is_refused(official, publisher):
+    served, cache = publisher
+    (served / "ml-100k.zip").write_bytes(packed(official)[:-1000])
+    with pytest.raises(DownloadError, match="found a damaged archive, expected a zip archive"):
+        movielens_100k()
+    assert list(cache.iterdir()) == []
+
+
+def test_without_a_network_the_error_says_what_to_do(publisher):
+    with pytest.raises(
+        DownloadError,
+        match=r"MovieLens 100K could not be fetched .*: the server answered 404 .*; without a network, get "
+        r"https://files\.grouplens\.org/datasets/movielens/ml-100k\.zip on another machine, unpack it, and set "
+        r"MOVIELENS_100K to its folder or give that folder as the path$",
+    ):
+        movielens_100k()
+
+
+def test_checksums_are_those_of_the_official_files(official):
+    assert hashlib.md5((official / "u.data").read_bytes()).hexdigest() == "6e47046882bad158b0efbb84cd5cb987"
+    for name, digest in movielens.FILES.items():
+        assert hashlib.sha256((official / name).read_bytes()).hexdigest() == digest
+    assert movielens.ADDRESS == "https://files.grouplens.org/datasets/movielens/ml-100k.zip"
 
 
 def test_missing_files(tmp_path, monkeypatch):
