@@ -304,7 +304,7 @@ class Ratings:
         if self.folds is None:
             raise ValueError(
                 f"split(fold={fold!r}) needs official folds, got ratings without; "
-                "pass folds= to Ratings.from_arrays, or split with select(mask)"
+                "pass folds= to Ratings.from_arrays, or split with a function of algorithms.splits"
             )
         known = np.unique(self.folds).tolist()
         if fold not in known:

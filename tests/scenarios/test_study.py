@@ -157,6 +157,10 @@ def test_a_mistake_takes_one_line(argv, tmp_path, capsys):
 
 def test_a_mistake_of_a_real_process_shows_no_traceback(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "MOVIELENS_100K"}
+    environment |= {
+        "MOVIELENS_100K_URL": (tmp_path / "absent.zip").as_uri(),
+        "NETSIM_DATA": str(tmp_path / "cache"),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "scenarios.movielens", "--out", str(tmp_path / "out")],
         cwd=ROOT,
