@@ -16,7 +16,7 @@ from netsim.accounts import AccountsError
 from netsim.churn import OnOff
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters
 from netsim.placement import GivenPlacement, RandomPlacement
-from netsim.probes import Probe, View, mae, objective, rmse, truth_rmse
+from netsim.probes import Probe, View, mae, objective, ranking, rmse, truth_rmse
 from netsim.result import Result
 from netsim.simulation import Simulation, simulate
 from netsim.timers import Periodic, Poisson
@@ -79,6 +79,7 @@ __all__ = [
     "plots",
     "random_geometric",
     "random_regular",
+    "ranking",
     "read_edge_list",
     "read_graphml",
     "ring",

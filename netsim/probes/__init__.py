@@ -1,6 +1,7 @@
 """What is measured while a run goes on."""
 
 from netsim.probes.errors import mae, objective, rmse, truth_rmse
+from netsim.probes.ranking import ranking
 from netsim.probes.view import Probe, View
 
-__all__ = ["Probe", "View", "mae", "objective", "rmse", "truth_rmse"]
+__all__ = ["Probe", "View", "mae", "objective", "ranking", "rmse", "truth_rmse"]
