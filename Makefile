@@ -3,27 +3,36 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+NOTEBOOKS := $(patsubst notebooks/%.py,out/notebooks/%.ipynb,$(wildcard notebooks/*.py))
+RUN_NOTEBOOKS := --nbmake --nbmake-timeout=600 --overwrite $(NOTEBOOKS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify lint format bench figures clean
+.PHONY: help demo test verify notebooks lint format bench figures clean
 
 help: ## show this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Python >= 3.11 is needed, found " + sys.version.split()[0] + "; pass PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,notebooks]'
 	@touch $@
 
 demo: $(VENV)/installed ## a network of 200 users and 200 routers learns; under a minute, no data needed
 	$(BIN)/python -m scenarios.quickstart --out out/quickstart
 
-test: $(VENV)/installed ## the tests
-	$(BIN)/python -m pytest -n $(JOBS)
+test: $(VENV)/installed $(NOTEBOOKS) ## the tests and the notebooks
+	$(BIN)/python -m pytest -n $(JOBS) tests $(RUN_NOTEBOOKS)
 
 verify: $(VENV)/installed ## the slow statistical checks
 	$(BIN)/python -m pytest -n $(JOBS) -m statistical
+
+notebooks: $(VENV)/installed $(NOTEBOOKS) ## run the notebooks; with their figures they stand in out/notebooks
+	$(BIN)/python -m pytest -n $(JOBS) $(RUN_NOTEBOOKS)
+
+out/notebooks/%.ipynb: notebooks/%.py $(VENV)/installed
+	@mkdir -p $(@D)
+	$(BIN)/jupytext --quiet --to ipynb --output $@ $<
 
 lint: $(VENV)/installed ## style, types and the layer rule
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ from netsim.churn import OnOff
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters
 from netsim.milestones import Milestone, Plateau, StopRule, Target
 from netsim.placement import GivenPlacement, RandomPlacement
-from netsim.probes import Probe, View, disclosure, mae, objective, rmse, truth_rmse
+from netsim.probes import Probe, View, disclosure, mae, objective, ranking, rmse, truth_rmse
 from netsim.result import Result
 from netsim.simulation import Simulation, simulate
 from netsim.timers import Periodic, Poisson
@@ -85,6 +85,7 @@ __all__ = [
     "plots",
     "random_geometric",
     "random_regular",
+    "ranking",
     "read_edge_list",
     "read_graphml",
     "ring",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from netsim.topology._checks import as_seconds, iterate_edges, missing_latency
+from netsim.topology.positions import read_positions
 
 __all__ = ["Underlay"]
 
@@ -39,6 +41,8 @@ class Underlay:
         One-way latency of each directed edge in seconds, finite and >= 0. Read-only.
     description : str
         One line that says what the graph is, for people.
+    positions : float64, shape (n, 2), optional
+        Where each place is drawn, NaN where unknown. Read-only.
 
     Raises
     ------
@@ -51,6 +55,7 @@ class Underlay:
     head: NDArray[np.int64]
     latency: NDArray[np.float64]
     description: str = ""
+    positions: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "places", tuple(self.places))
@@ -58,6 +63,9 @@ class Underlay:
         object.__setattr__(self, "head", _frozen(self.head, np.int64))
         object.__setattr__(self, "latency", _frozen(self.latency, np.float64))
         _check_places(self.places)
+        if self.positions is not None:
+            object.__setattr__(self, "positions", _frozen(self.positions, np.float64))
+            _check_positions(self.positions, len(self.places))
         _check_edges(self.tail, self.head, self.latency, len(self.places))
 
     @classmethod
@@ -71,7 +79,8 @@ class Underlay:
         Parameters
         ----------
         graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-            Nodes are the places, by any hashable names. `graph.graph["description"]`, if there, describes it.
+            Nodes are the places, by any hashable names. `graph.graph["description"]`, if there, describes it. Node
+            attributes `pos`, or `latitude` and `longitude`, if there, say where places are drawn.
         latency : str
             Name of the edge attribute that holds the one-way latency in seconds.
         default_latency : float, optional
@@ -102,7 +111,7 @@ class Underlay:
         if not description:
             n_links = _count_links(tail, head, values)
             description = f"{type(graph).__name__} with {len(places)} places, {n_links} links"
-        return cls(places, tail, head, values, str(description))
+        return cls(places, tail, head, values, str(description), read_positions(graph))
 
     @property
     def n_places(self) -> int:
@@ -186,6 +195,9 @@ class Underlay:
         graph: nx.Graph = nx.Graph() if self.is_symmetric else nx.DiGraph()
         graph.graph["description"] = self.description
         graph.add_nodes_from(self.places)
+        if self.positions is not None:
+            located = zip(self.places, self.positions.tolist(), strict=True)
+            nx.set_node_attributes(graph, {place: (x, y) for place, (x, y) in located if not math.isnan(x)}, "pos")
         for tail, head, seconds in zip(self.tail.tolist(), self.head.tolist(), self.latency.tolist(), strict=True):
             graph.add_edge(self.places[tail], self.places[head], **{latency: seconds})
         return graph
@@ -202,7 +214,7 @@ class Underlay:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor: numpy forgets the read-only flag when it pickles an array.
-        return type(self), (self.places, self.tail, self.head, self.latency, self.description)
+        return type(self), (self.places, self.tail, self.head, self.latency, self.description, self.positions)
 
     def __repr__(self) -> str:
         return f"<Underlay: {self.n_places} places, {self.n_links} links, {self.description!r}>"
@@ -244,6 +256,14 @@ def _check_places(places: tuple[Hashable, ...]) -> None:
         raise ValueError("an underlay needs at least one place, got a graph without nodes; add nodes to it")
     if len(set(places)) != len(places):
         raise ValueError("places must differ from each other, got a name twice; give each place its own name")
+
+
+def _check_positions(positions: NDArray[np.float64], n_places: int) -> None:
+    if positions.shape != (n_places, 2) or np.isinf(positions).any():
+        raise ValueError(
+            f"positions must be finite or NaN, of shape ({n_places}, 2), got shape {positions.shape} and "
+            f"{np.isinf(positions).sum()} infinite values; give x and y of each place"
+        )
 
 
 def _check_edges(tail: NDArray[np.int64], head: NDArray[np.int64], latency: NDArray[np.float64], n_places: int) -> None:

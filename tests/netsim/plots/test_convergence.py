@@ -216,9 +216,89 @@ def test_a_run_without_errors_lists_what_there_is():
         plots.convergence(made())
 
 
-def test_an_empty_mapping_is_refused():
+@pytest.mark.parametrize("nothing", [{}, [], ()])
+def test_no_run_is_refused(nothing):
     with pytest.raises(ValueError, match="at least one Result"):
-        plots.convergence({})
+        plots.convergence(nothing)
+
+
+def test_what_is_no_run_is_refused():
+    with pytest.raises(ValueError, match="must hold Results, as simulate returns them, got DataFrame"):
+        plots.convergence([made(**TEST_RMSE).probes])
+
+
+def test_a_sequence_draws_every_run_and_tells_what_differs():
+    synthetic = low_rank(8, 6, rank=2, missing=0.4, seed=1)
+    world = World(synthetic.train, complete(3), learning=Learning(rank=2))
+    runs = [
+        simulate(world.replace(loss=loss), until=20.0, seed=1, engine="events", probes=[rmse(synthetic.test)])
+        for loss in (0.0, 0.5)
+    ]
+    ax = plots.convergence(runs)
+    assert legend(ax) == ["loss=0", "loss=0.5"]
+    assert [y for _, y in data(ax)] == [run.probes["test_rmse"].tolist() for run in runs]
+    assert legend(plots.convergence(runs[:1])) == ["Test RMSE"]
+
+
+def test_ranking_metrics_are_named_without_a_unit():
+    metrics = {"recall_at_10": [0.1, 0.2, 0.3, 0.4], "ndcg_at_10": [0.2, 0.3, 0.4, 0.5]}
+    ax = plots.convergence(made(**TEST_RMSE, **metrics), metrics=list(metrics))
+    assert legend(ax) == ["Recall at 10", "NDCG at 10"]
+    assert ax.get_ylabel() == "Ranking metric"
+    assert plots.convergence(made(**metrics), metrics=["ndcg_at_10"]).get_ylabel() == "NDCG at 10"
+
+
+def test_more_lines_than_colours_are_told_apart_by_their_style():
+    lines = plots.convergence({str(n): made(**TEST_RMSE) for n in range(25)}).lines
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 25
+
+
+def covered(ax):
+    """Whether the legend covers a line."""
+    ax.figure.canvas.draw()
+    box = ax.get_legend().get_window_extent()
+    paths = [line.get_path().transformed(line.get_transform()) for line in ax.lines]
+    return any(path.intersects_bbox(box, filled=False) for path in paths)
+
+
+def everywhere(n):
+    """Runs whose lines leave no room for a legend between them."""
+    return {f"run with a name {k}": made(test_rmse=[k / n, 1 - k / n, k / n, 1 - k / n]) for k in range(n)}
+
+
+def test_a_legend_that_would_cover_lines_stands_below_the_axes():
+    ax = plots.convergence(everywhere(12))
+    assert not covered(ax)
+    assert ax.get_legend().get_window_extent().y1 < ax.get_tightbbox().y1
+    assert ax.get_legend().get_window_extent().y1 < ax.xaxis.label.get_window_extent().y0
+    assert ax.get_legend().get_window_extent().y0 >= 0  # on the figure
+    assert ax.get_window_extent().height > 250  # and the figure has grown, so that the axes have not shrunk
+
+
+def test_a_legend_that_covers_nothing_stays_inside():
+    ax = plots.convergence(made(**TEST_RMSE))
+    assert not covered(ax)
+    assert ax.get_legend().get_window_extent().y0 > ax.get_window_extent().y0
+
+
+def test_without_a_layout_engine_the_legend_stays_inside():
+    _, ax = plt.subplots()
+    plots.convergence(everywhere(12), ax=ax)
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y0
+
+
+def test_a_legend_that_has_no_room_below_given_axes_stays_inside():
+    _, ax = plt.subplots(figsize=(4, 3), layout="constrained")
+    runs = {"a name as long as a line can be, here and now" + label: run for label, run in everywhere(30).items()}
+    plots.convergence(runs, ax=ax)
+    ax.figure.canvas.draw()  # no warning of axes without room
+    assert ax.get_window_extent().height > 150
+
+
+def test_long_labels_are_broken():
+    ax = plots.convergence({"a label that says everything there is to say about this run": made(**TEST_RMSE)})
+    assert all(len(line) <= 44 for line in legend(ax)[0].splitlines())
+    assert len(legend(ax)[0].splitlines()) == 2
 
 
 @pytest.mark.parametrize("arguments", [{"metrics": ["nothing"]}, {"against": "epochs"}])
