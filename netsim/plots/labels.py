@@ -1,11 +1,9 @@
 """Names of runs in a figure: what tells them apart."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from typing import Any
 
 from netsim.result import Result
-from netsim.topology import Underlay
-from netsim.world import World
 
 __all__ = ["labels"]
 
@@ -35,22 +33,18 @@ def labels(results: Sequence[Result]) -> list[str]:
 
 def _facts(result: Result) -> dict[str, str]:
     """What a run was made from, as short text by name of the argument."""
-    world = result.world
-    facts = {name: f"{name}={_text(getattr(world, name))}" for name in _arguments(World)}
-    facts["ratings"] = world.ratings.digest
-    assert isinstance(world.topology, Underlay)
-    facts["topology"] = world.topology.description
-    del facts["learning"]
-    learning = world.learning
-    facts |= {name: f"{name}={_text(getattr(learning, name))}" for name in _arguments(type(learning))}
+    plain = dict(result.configuration)
+    ratings, topology, learning = plain.pop("ratings"), plain.pop("topology"), plain.pop("learning")
+    facts = {name: f"{name}={_text(value)}" for name, value in (plain | learning).items()}
+    facts |= {"ratings": ratings["sha256"], "topology": topology["description"]}
     return facts | {"seed": f"seed={result.seed}", "until": f"until={result.until:g}"}
 
 
-def _arguments(kind: type) -> list[str]:
-    return [field.name for field in fields(kind) if field.init]
-
-
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
-    return str(getattr(value, "__name__", value))
+    if isinstance(value, dict):
+        fields = dict(value)
+        name = fields.pop("type", None) or fields.pop("distribution", "")
+        return f"{name}({', '.join(f'{field}={_text(each)}' for field, each in fields.items())})"
+    return str(value)

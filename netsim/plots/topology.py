@@ -113,6 +113,11 @@ def _world_and_seed(network: World | Result, seed: Any) -> tuple[World, Any]:
     if isinstance(network, Result):
         if seed is not None:
             raise ValueError(f"seed is that of the result ({network.seed}), got {seed!r}; leave it out")
+        if network.world is None:
+            raise ValueError(
+                "network must be a World or a Result that holds one, got a Result read from disk, which holds no "
+                "ratings; pass the world that was run, with the seed"
+            )
         return network.world, network.seed
     if not isinstance(network, World):
         raise ValueError(f"network must be a World or a Result, got {type(network).__name__}")
@@ -167,6 +172,7 @@ def _updates(color: str, network: World | Result, tables: Tables) -> np.ndarray:
 
 def _by_role(color: Mapping[str, Any], network: World | Result) -> dict[str, np.ndarray]:
     world = network.world if isinstance(network, Result) else network
+    assert world is not None
     ids = {"users": world.ratings.user_ids, "routers": world.router_ids}
     unknown = [role for role in color if role not in _ROLES]
     if unknown or not color:

@@ -35,7 +35,7 @@ def made(**columns):
     )
     empty = np.empty((0, 1))
     return Result(
-        world=None,
+        configuration={},
         seed=1,
         until=4.5,
         time=4.5,
@@ -43,8 +43,11 @@ def made(**columns):
         accounts=pd.DataFrame(),
         user_profiles=empty,
         item_profiles=empty,
-        user_updates=empty,
-        item_updates=empty,
+        users=pd.DataFrame(),
+        routers=pd.DataFrame(),
+        items=pd.DataFrame(),
+        disclosed=np.empty(0, dtype=np.int64),
+        stopped=None,
         wall_seconds=0.1,
         interrupted=False,
         engine="events",
