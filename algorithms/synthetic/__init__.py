@@ -1,5 +1,6 @@
-"""Synthetic ratings with a known truth."""
+"""Synthetic ratings with a known truth, and what their noise allows."""
 
 from algorithms.synthetic.low_rank import LowRank, low_rank
+from algorithms.synthetic.noise import noise_weight, oracle_rate
 
-__all__ = ["LowRank", "low_rank"]
+__all__ = ["LowRank", "low_rank", "noise_weight", "oracle_rate"]

@@ -31,6 +31,56 @@ def test_truth_has_the_size_and_the_rank_asked_for(n_users, n_items, rank):
     assert np.all(singular[rank:] < 1e-12 * singular[0])
 
 
+@pytest.mark.parametrize(("n_users", "n_items", "rank"), [(7, 5, 2), (12, 20, 3), (30, 24, 10)])
+def test_gaussian_truth_has_the_rank_asked_for_with_the_constant_in_it(n_users, n_items, rank):
+    truth = low_rank(n_users, n_items, rank=rank, seed=1, generator="gaussian").truth
+    assert truth.shape == (n_users, n_items)
+    for matrix, own in ((truth, rank), (truth - 3, rank - 1)):
+        singular = np.linalg.svd(matrix, compute_uv=False)
+        assert singular[own - 1] > 1e-3
+        assert np.all(singular[own:] < 1e-12 * singular[0])
+
+
+@pytest.mark.parametrize(("scale", "centre", "deviation"), [((1, 5), 3, 1), ((1, 10), 5.5, 2.25), ((-2, 2), 0, 1)])
+def test_gaussian_truth_has_the_centre_of_the_scale_and_a_quarter_of_it_as_deviation(scale, centre, deviation):
+    truth = low_rank(300, 300, scale=scale, seed=2, generator="gaussian").truth
+    assert truth.mean() == pytest.approx(centre, abs=0.05 * deviation)
+    assert truth.std() == pytest.approx(deviation, rel=0.05)
+
+
+def test_gaussian_truth_is_left_where_ratings_are_clipped_to_the_scale():
+    data = low_rank(100, 100, seed=2, generator="gaussian")
+    matrix, _ = everything(data)
+    assert np.array_equal(matrix, np.clip(np.rint(data.truth), 1, 5))
+    outside = np.mean((data.truth < 1) | (data.truth > 5))
+    assert 0.03 < outside < 0.07
+
+
+def test_both_generators_delete_what_they_are_told():
+    for generator in ("uniform", "gaussian"):
+        assert len(low_rank(20, 15, missing=0.4, seed=3, generator=generator).test) == 120
+
+
+def test_gaussian_truth_needs_no_positive_top():
+    assert low_rank(6, 5, rank=2, scale=(-3, 0), seed=1, generator="gaussian").truth.min() < -1.5
+
+
+def test_generator_is_one_of_two():
+    with pytest.raises(ValueError, match=r"^generator must be one of uniform, gaussian, got 'normal'$"):
+        low_rank(6, 5, rank=2, seed=1, generator="normal")
+
+
+def test_gaussian_truth_has_a_direction_beside_the_constant():
+    with pytest.raises(ValueError, match=r"^rank must be >= 2 with generator='gaussian'.*, got 1$"):
+        low_rank(6, 5, rank=1, seed=1, generator="gaussian")
+
+
+@pytest.mark.parametrize("scale", [(5, 1), (3, 3)])
+def test_gaussian_scale_has_its_top_above_its_bottom(scale):
+    with pytest.raises(ValueError, match=r"^scale must be \(low, high\) with low < high, got"):
+        low_rank(6, 5, rank=2, scale=scale, seed=1, generator="gaussian")
+
+
 @pytest.mark.parametrize("scale", [(1, 5), (1, 10), (0, 3), (-2, 2)])
 def test_truth_is_positive_and_touches_the_top_of_the_scale(scale):
     data = low_rank(20, 15, scale=scale, seed=2)
