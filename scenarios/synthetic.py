@@ -35,6 +35,7 @@ from algorithms.sequential import Sequential
 from algorithms.solvers import AlternatingLeastSquares
 from algorithms.synthetic import LowRank, low_rank, noise_weight, oracle_rate
 from netsim import LogNormal, Result, World, barabasi_albert, simulate
+from netsim.files import write_bytes, write_text
 from netsim.result import package_versions
 from scenarios import study
 
@@ -251,10 +252,10 @@ class Table:
             "wall_seconds": round(seconds, 1),
             "interrupted": self._stopped,
         }
-        study.write_text(out / "errors.csv", measured.to_csv(index=False))
-        study.write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-        study.write_text(out / "configuration.json", json.dumps(self._configuration(), indent=2) + "\n")
-        study._write(out / "errors.png", _figure(table))
+        write_text(out / "errors.csv", measured.to_csv(index=False))
+        write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+        write_text(out / "configuration.json", json.dumps(self._configuration(), indent=2) + "\n")
+        write_bytes(out / "errors.png", _figure(table))
         print(_text(table))  # noqa: T201
         print(f"\n{rule}")  # noqa: T201
         print(f"Written to {out} after {seconds:.0f} s: errors.csv, summary.json, configuration.json, errors.png")  # noqa: T201
