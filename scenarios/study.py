@@ -1,6 +1,7 @@
 """The base that all scenarios share: common arguments, the run with its progress bar, and what is written."""
 
 import argparse
+import itertools
 import json
 import logging
 import math
@@ -10,7 +11,8 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -20,43 +22,69 @@ from typing import Any, NoReturn
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from algorithms.learning import Learning, Schedule
 from netsim import Probe, Result, World, plots, simulate
 from netsim.files import write_bytes, write_text
+from netsim.result import ARRAYS, HEAD, TABLES
 
 __all__ = [
+    "CALLED",
+    "RUNS",
+    "Mistakes",
+    "Parser",
     "Study",
     "add_learning",
+    "at_least",
+    "cell",
     "figures",
+    "holds_run",
     "integer",
     "learning",
     "main",
     "make_folder",
     "parser",
     "positive",
+    "rendered",
     "share",
 ]
 
 
 #: Folder of the saved runs, within that of the study.
 RUNS = "runs"
+#: What a person typed before a scenario's name; the console command puts its own words here.
+CALLED: ContextVar[str] = ContextVar("CALLED", default="python -m scenarios.")
+
+_FILES_OF_A_RUN = {HEAD, ARRAYS, *(f"{name}.csv" for name in TABLES)}
 
 
-class Parser(argparse.ArgumentParser):
+class Mistakes(argparse.ArgumentParser):
     """Parser that tells a mistake in one line."""
-
-    def __init__(self, name: str, description: str | None) -> None:
-        super().__init__(
-            prog=f"python -m scenarios.{name}",
-            description=description,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-        )
 
     def error(self, message: str) -> NoReturn:
         """End with the status of a mistake."""
         self.exit(2, f"{self.prog}: error: {message}\n")
+
+
+class Parser(Mistakes):
+    """Parser of a scenario.
+
+    Parameters
+    ----------
+    name : str
+        The scenario's module name.
+    description : str or None
+        What the scenario shows.
+    """
+
+    def __init__(self, name: str, description: str | None) -> None:
+        super().__init__(
+            prog=f"{CALLED.get()}{name}",
+            description=description,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
 
 
 def parser(name: str, description: str, *, until: float, out: str) -> argparse.ArgumentParser:
@@ -191,7 +219,11 @@ class Study:
 
     def __post_init__(self) -> None:
         make_folder(self.args.out)
+        runs = Path(self.args.out, RUNS)
+        if runs.exists() and not (runs.is_dir() and os.access(runs, os.W_OK)):
+            raise ValueError(f"--out {self.args.out}: {runs} must be a folder that can be written; name another folder")
         self.args.study = self  # where `main` finds it when a run is stopped
+        self._folders: dict[str, Path] = {}  # of saved runs, by label
         self._stopped = False
         self.writing = False  # whether `finish` has begun
 
@@ -202,7 +234,12 @@ class Study:
         ------
         KeyboardInterrupt
             If a person stopped it; what was measured until then is kept.
+        ValueError
+            If there is a run of this label, or its folder holds files of another kind.
         """
+        if label in self.results:
+            raise ValueError(f"label must be new, got {label!r} again; name what is different in this run")
+        self._check_free(self._run_folder(label))
         with closing(_ProgressBar(label, self.args.until)) as progress:
             result = simulate(
                 world,
@@ -214,8 +251,7 @@ class Study:
             )
         if not result.probes.empty:
             self.results[label] = result
-            # At once, so that a study that is killed keeps the runs it has finished.
-            result.save(self._run_folder(label))
+            self._save(label)  # at once, so that a study that is killed keeps the runs it has finished
         if result.interrupted:
             raise KeyboardInterrupt
         return result
@@ -223,6 +259,8 @@ class Study:
     def stop(self) -> int:
         """Keep what was measured before a person stopped the study; returns the exit status."""
         self._stopped = True
+        for label in self.results.keys() - self._folders.keys():  # stopped while it was saved
+            self._save(label)
         return self.finish()
 
     def finish(self) -> int:
@@ -239,8 +277,7 @@ class Study:
         if len(runs) > 1:
             summary["runs"] = runs
         out: Path = self.args.out
-        written = ["summary.json", "probes.csv", "configuration.json", f"{RUNS}/"]
-        self._remove_earlier_runs()
+        written = ["summary.json", "probes.csv", "configuration.json", *([f"{RUNS}/"] if self._folders else [])]
         write_text(out / "summary.json", json.dumps(_finite(summary), indent=2) + "\n")
         write_text(out / "probes.csv", self._probe_table().to_csv(index=False))
         write_text(out / "configuration.json", json.dumps(_finite(self._configuration()), indent=2) + "\n")
@@ -250,6 +287,7 @@ class Study:
         else:
             write_bytes(out / "convergence.png", figure)
             written.append("convergence.png")
+        self._remove_earlier_runs()
 
         print(_table(runs, summary))  # noqa: T201
         print(f"\nWritten to {out}: {', '.join(written)}")  # noqa: T201
@@ -265,16 +303,38 @@ class Study:
             )
         return 130 if self._stopped else 0
 
+    def _save(self, label: str) -> None:
+        self._folders[label] = self.results[label].save(self._run_folder(label))
+
     def _run_folder(self, label: str) -> Path:
-        """Folder of one saved run, named after its label."""
-        return Path(self.args.out, RUNS, re.sub(r"[^\w.=+-]+", "-", label).strip("-.") or "run")
+        """Folder of a run, named after its label; with a number where another run of this study has that name."""
+        slug = re.sub(r"[^\w.=+-]+", "-", label)[:80].strip("-.") or "run"
+        taken = {folder.name.casefold() for folder in self._folders.values()}
+        names = itertools.chain([slug], (f"{slug}-{number}" for number in itertools.count(2)))
+        return Path(self.args.out, RUNS, next(name for name in names if name.casefold() not in taken))
+
+    def _check_free(self, folder: Path) -> None:
+        """Refuse, before anything is run, a folder that the run could not be saved to afterwards."""
+        if folder.exists() and not holds_run(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+            raise ValueError(
+                f"--out {self.args.out}: {folder} holds other files than a saved run; move them or name another folder"
+            )
 
     def _remove_earlier_runs(self) -> None:
-        """Remove the saved runs of an earlier study in the same folder."""
-        kept = {self._run_folder(label).name for label in self.results}
-        for folder in Path(self.args.out, RUNS).iterdir():
-            if folder.name not in kept and (folder / "result.json").is_file():
-                shutil.rmtree(folder)
+        """Remove the saved runs of an earlier study in the same folder, and what a killed one left half written."""
+        runs = Path(self.args.out, RUNS)
+        if not runs.is_dir():
+            return
+        kept = {folder.name for folder in self._folders.values()}
+        for folder in sorted(runs.iterdir(), key=lambda folder: not folder.name.startswith(".")):  # left ones first
+            if folder.name in kept or folder.is_symlink() or not folder.is_dir():
+                continue
+            if folder.name.startswith("."):
+                if {each.name for each in folder.iterdir()} <= _FILES_OF_A_RUN:
+                    shutil.rmtree(folder)
+            elif holds_run(folder):
+                # Renamed first: whatever stops the removal, no half a run stands under a run's name.
+                shutil.rmtree(folder.rename(folder.with_name(f".{folder.name}.removed")))
 
     def _probe_table(self) -> pd.DataFrame:
         tables = [result.probes.assign(run=label) for label, result in self.results.items()]
@@ -291,6 +351,7 @@ class Study:
             },
             "seed": first.seed,
             "versions": first.versions,
+            "runs": {label: folder.relative_to(self.args.out).as_posix() for label, folder in self._folders.items()},
             "worlds": {label: result.configuration for label, result in self.results.items()},
         }
 
@@ -313,12 +374,24 @@ class Study:
             ax=ax,
         )
         ax.set_title(f"{self.name}, seed {self.args.seed}", loc="left", fontsize="medium")
-        content = BytesIO()
-        try:
-            figure.savefig(content, dpi=150, format="png")
-        finally:
-            plt.close(figure)
-        return content.getvalue()
+        return rendered(figure)
+
+
+def rendered(figure: Figure, kind: str = "png") -> bytes:
+    """Content of an image file of a figure, which is closed.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    kind : str
+        Format of the file: png, pdf, svg.
+    """
+    content = BytesIO()
+    try:
+        figure.savefig(content, dpi=150, format=kind)
+    finally:
+        plt.close(figure)
+    return content.getvalue()
 
 
 def figures(result: Result) -> dict[str, float | int | bool]:
@@ -371,13 +444,14 @@ def main(
     args.given = given
     mpl.use("Agg")
     try:
-        return run(args)
+        try:
+            return run(args)
+        except KeyboardInterrupt:
+            return _stopped(args)
     except (ValueError, OSError) as error:
         _keep(args)
         print(f"{made.prog}: error: {error}", file=sys.stderr)  # noqa: T201
         return 2
-    except KeyboardInterrupt:
-        return _stopped(args)
     except BaseException:
         _keep(args)
         raise
@@ -387,7 +461,8 @@ def _keep(args: argparse.Namespace) -> None:
     """Write the runs that were finished before something went wrong, unless writing is what went wrong."""
     this = getattr(args, "study", None)
     if this is not None and this.results and not this.writing:
-        this.finish()
+        with suppress(ValueError, OSError):  # what went wrong first is what a person is told
+            this.finish()
 
 
 def _stopped(args: argparse.Namespace) -> int:
@@ -437,7 +512,7 @@ def _table(runs: dict[str, dict[str, Any]], summary: dict[str, Any]) -> str:
     if len(runs) > 1:
         columns["together"] = {name: value for name, value in summary.items() if name != "runs"}
     names = [name for name in summary if name not in ("runs", "interrupted")]
-    cells = [["", *columns]] + [[name, *(_cell(column.get(name)) for column in columns.values())] for name in names]
+    cells = [["", *columns]] + [[name, *(cell(column.get(name)) for column in columns.values())] for name in names]
     widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
     lines = [
         "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
@@ -446,7 +521,8 @@ def _table(runs: dict[str, dict[str, Any]], summary: dict[str, Any]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A figure as a table shows it."""
     if value is None:
         return "-"
     if isinstance(value, int):
@@ -460,8 +536,14 @@ def _jsonable(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool | list | type(None)) else str(value)
 
 
-def make_folder(out: Path) -> None:
+def make_folder(out: Path, argument: str = "--out") -> None:
     """Make the folder for results before anything is run.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+    argument : str
+        The argument that names it, for the message.
 
     Raises
     ------
@@ -472,10 +554,17 @@ def make_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(
-            f"--out {out}: cannot be made a folder ({error.strerror}); name one that can be written"
+            f"{argument} {out}: cannot be made a folder ({error.strerror}); name one that can be written"
         ) from error
     if not os.access(out, os.W_OK):
-        raise ValueError(f"--out {out}: cannot be written; name a folder of yours")
+        raise ValueError(f"{argument} {out}: cannot be written; name a folder of yours")
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a folder holds a saved run and nothing else."""
+    if not (folder / HEAD).is_file():
+        return False
+    return {file.name for file in folder.iterdir()} <= _FILES_OF_A_RUN
 
 
 def _finite(value: Any) -> Any:

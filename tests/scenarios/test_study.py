@@ -5,7 +5,6 @@ import csv
 import importlib
 import json
 import os
-import pkgutil
 import re
 import signal
 import subprocess
@@ -15,14 +14,16 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-import scenarios
-from netsim import Constant, World, complete, rmse
-from scenarios import movielens, movielens_tuning, quickstart, study
+from netsim import Constant, Result, World, complete, rmse
+from scenarios import cli, movielens, movielens_tuning, quickstart, study
 
 ROOT = Path(__file__).resolve().parents[2]
-SCENARIOS = [module.name for module in pkgutil.iter_modules(scenarios.__path__) if module.name != "study"]
+SCENARIOS = list(cli.scenario_modules())
 SMALL = ["--users", "10", "--items", "8", "--places", "5", "--until", "30"]
-WRITTEN = ("summary.json", "probes.csv", "configuration.json", "convergence.png")
+WRITTEN = {"summary.json", "probes.csv", "configuration.json", "convergence.png"}
+TABLES = ("probes.csv", "accounts.csv", "users.csv", "routers.csv", "items.csv")
+# Of the run that quickstart saves.
+SAVED = {f"runs/quickstart/{name}" for name in ("result.json", "arrays.npz", *TABLES)}
 
 
 def status_of(main, argv):
@@ -39,7 +40,9 @@ def rows(out):
 
 
 def contents(folder):
-    return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else {}
+    """Bytes of all files in a folder and below, hidden ones too, by path."""
+    files = (each for each in folder.rglob("*") if not each.is_dir())
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 
 
 # -- help ----------------------------------------------------------------------------------------------------------
@@ -249,7 +252,9 @@ def test_after_ctrl_c_the_folder_holds_what_the_message_says_and_nothing_old(cal
     for name, content in new.items():
         assert content != old[name], f"{name} is that of the earlier run"
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Written to")]
-    assert {name for name in WRITTEN if name in line} == set(new)
+    told = {name.strip() for name in line.partition(": ")[2].split(",")}
+    assert told == {name if "/" not in name else "runs/" for name in new}
+    assert Result.load(tmp_path / "runs" / "quickstart").interrupted
 
 
 def test_ctrl_c_while_the_world_is_made_writes_nothing_and_says_so(tmp_path, monkeypatch, capsys):
@@ -277,23 +282,16 @@ def test_ctrl_c_during_the_first_measurement_writes_nothing_and_says_so(tmp_path
     assert contents(tmp_path) == {}
 
 
-def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path, monkeypatch):
-    ratings = quickstart.low_rank(8, 6, rank=2, missing=0.3, seed=1)
-    world = World(ratings.train, complete(3), delay=Constant(0.1), learning=quickstart.DEFAULTS)
+def test_ctrl_c_between_two_runs_keeps_the_first(tmp_path):
+    def stopped(this, label, *rest):
+        if label == "second":
+            raise KeyboardInterrupt
+        study.Study.run(this, label, *rest)
 
-    def run(args):
-        this = study.Study("quickstart", args)
-        this.run("first", world, [rmse(ratings.test)])
-        this.run("second", stopped(), [rmse(ratings.test)])
-        return this.finish()
-
-    def stopped():
-        raise KeyboardInterrupt
-
-    parser = study.parser("quickstart", "two runs", until=20.0, out=str(tmp_path))
-    assert study.main(parser, run, []) == 130
+    assert small_study(tmp_path, ["first", "second"], run=stopped) == 130
     assert {row["run"] for row in rows(tmp_path)} == {"first"}
     assert len(rows(tmp_path)) == 51
+    assert saved(tmp_path) == ["first"]
 
 
 def test_ctrl_c_while_files_are_written_does_not_say_that_nothing_was(tmp_path, monkeypatch, capsys):
@@ -305,7 +303,7 @@ def test_ctrl_c_while_files_are_written_does_not_say_that_nothing_was(tmp_path, 
     captured = capsys.readouterr()
     assert contents(tmp_path)
     assert "nothing was written" not in captured.err
-    assert set(contents(tmp_path)) <= set(WRITTEN)  # no temporary file is left behind
+    assert set(contents(tmp_path)) <= WRITTEN | SAVED  # no temporary file is left behind
 
 
 REAL = """
@@ -346,7 +344,230 @@ def test_a_real_sigint_keeps_what_was_measured(tmp_path):
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["interrupted"] is True
     assert summary["messages_sent"] == int(kept[-1]["sent"])
-    assert set(contents(tmp_path)) == set(WRITTEN)
+    assert set(contents(tmp_path)) == WRITTEN | SAVED
+    assert len(Result.load(tmp_path / "runs" / "quickstart").probes) == len(kept)
+
+
+# -- saved runs ----------------------------------------------------------------------------------------------------
+
+
+def small_study(out, labels, *, seed=1, run=study.Study.run):
+    """Study of a run for each label, as its scenario's function `run` makes it; returns the exit status."""
+    ratings = quickstart.low_rank(8, 6, rank=2, missing=0.3, seed=1)
+    world = World(ratings.train, complete(3), delay=Constant(0.1), learning=quickstart.DEFAULTS)
+
+    def scenario(args):
+        this = study.Study("quickstart", args)
+        for label in labels:
+            run(this, label, world, [rmse(ratings.test)])
+        return this.finish()
+
+    parser = study.parser("quickstart", "runs", until=20.0, out=str(out))
+    return study.main(parser, scenario, ["--seed", str(seed)])
+
+
+def saved(out):
+    return sorted(folder.name for folder in (out / "runs").iterdir())
+
+
+def test_every_run_of_a_study_is_saved_and_can_be_loaded(tmp_path):
+    results = {}
+
+    def run(this, label, *rest):
+        results[label] = study.Study.run(this, label, *rest)
+
+    assert small_study(tmp_path, ["loss 1%", "loss 10%"], run=run) == 0
+    told = json.loads((tmp_path / "configuration.json").read_text())["runs"]
+    assert told == {"loss 1%": "runs/loss-1", "loss 10%": "runs/loss-10"}
+    for label, folder in told.items():
+        loaded = Result.load(tmp_path / folder)
+        assert loaded.probes.equals(results[label].probes)
+        assert (loaded.user_profiles == results[label].user_profiles).all()
+
+
+def test_a_run_is_saved_before_the_next_begins(tmp_path):
+    seen = []
+
+    def run(this, *rest):
+        seen.append(saved(tmp_path) if (tmp_path / "runs").is_dir() else [])
+        study.Study.run(this, *rest)
+
+    assert small_study(tmp_path, ["first", "second"], run=run) == 0
+    assert seen == [[], ["first"]]
+
+
+def test_labels_that_would_have_the_same_folder_get_one_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(study.Study, "_draw", lambda self: None)  # no legend has room for such labels
+    labels = ["loss 10%", "loss 10", "Loss/10", "...", "!", "x" * 300, "x" * 301]
+    assert small_study(tmp_path, labels) == 0
+    assert saved(tmp_path) == sorted(["loss-10", "loss-10-2", "Loss-10-3", "run", "run-2", "x" * 80, "x" * 80 + "-2"])
+    told = json.loads((tmp_path / "configuration.json").read_text())["runs"]
+    assert [told[label] for label in labels[:3]] == ["runs/loss-10", "runs/loss-10-2", "runs/Loss-10-3"]
+
+
+def test_a_label_given_twice_is_refused_and_its_run_kept(tmp_path, capsys):
+    assert small_study(tmp_path, ["same", "same"]) == 2
+    assert "label must be new, got 'same' again" in capsys.readouterr().err
+    assert saved(tmp_path) == ["same"]
+    assert {row["run"] for row in rows(tmp_path)} == {"same"}
+
+
+def test_saved_runs_of_an_earlier_study_go_when_the_next_one_is_done(tmp_path):
+    assert small_study(tmp_path, ["old", "both"], seed=1) == 0
+    seen = []
+
+    def run(this, *rest):
+        seen.append(saved(tmp_path))
+        study.Study.run(this, *rest)
+
+    assert small_study(tmp_path, ["both", "new"], seed=2, run=run) == 0
+    assert seen == [["both", "old"], ["both", "old"]]
+    assert saved(tmp_path) == ["both", "new"]
+    assert [Result.load(tmp_path / "runs" / name).seed for name in ("both", "new")] == [2, 2]
+
+
+def test_what_is_no_saved_run_is_left_alone_beside_the_runs(tmp_path):
+    assert small_study(tmp_path, ["old"]) == 0
+    notes = {"runs/notes/idea.txt": b"mine", "runs/old/remarks.txt": b"mine", "runs/.git/HEAD": b"mine"}
+    for name, content in notes.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert small_study(tmp_path, ["new"]) == 0
+    assert notes.items() <= contents(tmp_path).items()
+    assert Result.load(tmp_path / "runs" / "old")  # whole still
+
+
+def test_what_a_killed_study_left_half_written_goes(tmp_path):
+    left = tmp_path / "runs" / ".first.abcd"
+    left.mkdir(parents=True)
+    (left / "probes.csv").write_text("time")
+    assert small_study(tmp_path, ["first"]) == 0
+    assert saved(tmp_path) == ["first"]
+
+
+def test_a_removal_that_fails_leaves_no_half_a_run_under_its_name(tmp_path, monkeypatch):
+    assert small_study(tmp_path, ["old"]) == 0
+
+    def refused(folder):
+        (folder / "result.json").unlink()
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study.shutil, "rmtree", refused)
+        assert small_study(tmp_path, ["new"]) == 2
+    assert saved(tmp_path) == [".old.removed", "new"]
+    assert small_study(tmp_path, ["new"]) == 0
+    assert saved(tmp_path) == ["new"]
+
+
+@pytest.mark.parametrize("taken", ["runs", "runs/first", "runs/first/notes.txt"])
+def test_a_folder_that_a_run_could_not_be_saved_to_is_refused_before_it_is_run(taken, tmp_path, capsys):
+    file = tmp_path / taken
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine")
+
+    def run(this, *rest):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(study, "simulate", lambda *args, **kwargs: pytest.fail("was run"))
+            study.Study.run(this, *rest)
+
+    assert small_study(tmp_path, ["first"], run=run) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"--out {tmp_path}: {tmp_path / 'runs'}" in line
+    assert contents(tmp_path) == {taken: b"mine"}
+
+
+def test_a_run_that_cannot_be_saved_is_kept_in_the_tables(tmp_path, monkeypatch, capsys):
+    def full(self, folder):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Result, "save", full)
+    assert small_study(tmp_path, ["first", "second"]) == 2
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    assert "No space left on device" in line
+    assert set(contents(tmp_path)) == WRITTEN
+    assert "runs/" not in captured.out
+    assert {row["run"] for row in rows(tmp_path)} == {"first"}
+
+
+def test_where_nothing_can_be_written_any_more_a_person_sees_the_first_reason_and_no_traceback(
+    tmp_path, monkeypatch, capsys
+):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    def broken(this, label, *rest):
+        if label == "second":
+            raise ValueError("the second world is wrong")
+        study.Study.run(this, label, *rest)
+
+    monkeypatch.setattr(study, "write_text", full)
+    assert small_study(tmp_path, ["first", "second"], run=broken) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("error: the second world is wrong")
+    assert saved(tmp_path) == ["first"]
+
+
+def test_ctrl_c_on_a_full_disk_ends_with_a_line(tmp_path, monkeypatch, capsys):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(study, "write_text", full)
+    interrupt_after(30, monkeypatch)
+    assert small_study(tmp_path, ["first"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No space left on device" in line
+    assert Result.load(tmp_path / "runs" / "first").interrupted
+
+
+def test_ctrl_c_while_a_run_is_saved_saves_it_all_the_same(tmp_path, monkeypatch):
+    write, calls = Result._write, []
+
+    def stopped(self, folder):
+        write(self, folder)
+        calls.append(folder)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Result, "_write", stopped)
+    assert small_study(tmp_path, ["first", "second"]) == 130
+    assert saved(tmp_path) == ["first"]
+    assert len(Result.load(tmp_path / "runs" / "first").probes) == 51
+
+
+KILLED = """
+import os, signal, sys
+from scenarios import quickstart, study
+
+run = study.Study.run
+
+def killed(self, label, *rest):
+    if self.results:
+        os.kill(os.getpid(), signal.SIGKILL)
+    run(self, label, *rest)
+    self.run("second", *rest)
+
+study.Study.run = killed
+sys.exit(quickstart.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_study_that_is_killed_keeps_the_run_it_has_finished(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *SMALL, "--out", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert set(contents(tmp_path)) == SAVED
+    kept = Result.load(tmp_path / "runs" / "quickstart")
+    assert not kept.interrupted
+    assert kept.time == kept.until == 30
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
@@ -392,7 +613,7 @@ def test_a_failure_while_drawing_leaves_the_old_figure_alone(tmp_path, monkeypat
 def test_a_failure_while_drawing_leaves_no_litter(tmp_path, monkeypatch):
     monkeypatch.setattr(Figure, "savefig", broken_savefig)
     assert quickstart.main([*SMALL, "--out", str(tmp_path)]) == 2
-    assert set(contents(tmp_path)) == set(WRITTEN) - {"convergence.png"}
+    assert set(contents(tmp_path)) == (WRITTEN | SAVED) - {"convergence.png"}
 
 
 @pytest.mark.parametrize("name", ["summary.json", "probes.csv", "configuration.json"])
