@@ -354,6 +354,9 @@ def _read_head(path: Path) -> dict[str, Any]:
     missing = [name for name in needed if name not in head] if isinstance(head, dict) else list(needed)
     if missing:
         raise ValueError(f"{path}: lacks {', '.join(missing)}; run again, or restore the file")
+    for name in ("versions", "configuration", "columns"):
+        if not isinstance(head[name], dict):
+            raise ValueError(f"{path}: {name} is {head[name]!r}, expected a mapping; run again, or restore the file")
     if head["layout"] != LAYOUT:
         raise ValueError(
             f"{path}: found layout {head['layout']!r}, expected {LAYOUT}; read it with the version that wrote it "

@@ -40,8 +40,10 @@ __all__ = [
     "at_least",
     "cell",
     "figures",
+    "finite",
     "holds_run",
     "integer",
+    "jsonable",
     "learning",
     "main",
     "make_folder",
@@ -278,9 +280,9 @@ class Study:
             summary["runs"] = runs
         out: Path = self.args.out
         written = ["summary.json", "probes.csv", "configuration.json", *([f"{RUNS}/"] if self._folders else [])]
-        write_text(out / "summary.json", json.dumps(_finite(summary), indent=2) + "\n")
+        write_text(out / "summary.json", json.dumps(finite(summary), indent=2) + "\n")
         write_text(out / "probes.csv", self._probe_table().to_csv(index=False))
-        write_text(out / "configuration.json", json.dumps(_finite(self._configuration()), indent=2) + "\n")
+        write_text(out / "configuration.json", json.dumps(finite(self._configuration()), indent=2) + "\n")
         figure = self._draw()
         if figure is None:
             (out / "convergence.png").unlink(missing_ok=True)  # that of an earlier run
@@ -347,7 +349,7 @@ class Study:
             "scenario": self.name,
             "command": shlex.join(["python", "-m", f"scenarios.{self.name}", *getattr(self.args, "given", [])]),
             "arguments": {
-                name: _jsonable(value) for name, value in vars(self.args).items() if name not in ("given", "study")
+                name: jsonable(value) for name, value in vars(self.args).items() if name not in ("given", "study")
             },
             "seed": first.seed,
             "versions": first.versions,
@@ -530,7 +532,8 @@ def cell(value: Any) -> str:
     return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
 
 
-def _jsonable(value: Any) -> Any:
+def jsonable(value: Any) -> Any:
+    """The same as JSON has it: infinity and what is no plain value as text."""
     if isinstance(value, float) and value == float("inf"):
         return "inf"
     return value if isinstance(value, int | float | str | bool | list | type(None)) else str(value)
@@ -567,10 +570,10 @@ def holds_run(folder: Path) -> bool:
     return {file.name for file in folder.iterdir()} <= _FILES_OF_A_RUN
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with null for what JSON has no number for."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

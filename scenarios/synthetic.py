@@ -248,7 +248,7 @@ class Table:
         rule = RULE.format(shrinkage=args.shrinkage)
         summary = {
             "rule": rule,
-            "rows": study._finite(table.to_dict("records")),
+            "rows": study.finite(table.to_dict("records")),
             "wall_seconds": round(seconds, 1),
             "interrupted": self._stopped,
         }
@@ -271,7 +271,7 @@ class Table:
         return {
             "scenario": "synthetic",
             "command": shlex.join(["python", "-m", "scenarios.synthetic", *getattr(self.args, "given", [])]),
-            "arguments": {name: study._jsonable(value) for name, value in arguments.items()},
+            "arguments": {name: study.jsonable(value) for name, value in arguments.items()},
             "versions": package_versions(),
             "worlds": self.worlds,
         }

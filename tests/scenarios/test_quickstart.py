@@ -55,15 +55,17 @@ def run(tmp_path_factory):
     return out, printed.getvalue(), status
 
 
-def test_writes_four_files_and_nothing_else(run):
+def test_writes_four_files_and_the_saved_run_and_nothing_else(run):
     out, _, status = run
     assert status == 0
     assert sorted(file.name for file in out.iterdir()) == [
         "configuration.json",
         "convergence.png",
         "probes.csv",
+        "runs",
         "summary.json",
     ]
+    assert [folder.name for folder in (out / "runs").iterdir()] == ["quickstart"]
 
 
 def test_probes_are_measured_from_the_start_to_the_end(run):
@@ -145,7 +147,7 @@ def test_figure_is_a_png_with_lines_in_it(run):
 def test_files_have_the_permissions_of_new_files(run):
     mask = os.umask(0)
     os.umask(mask)
-    for file in run[0].iterdir():
+    for file in (path for path in run[0].rglob("*") if path.is_file()):
         assert file.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
