@@ -20,6 +20,7 @@ __all__ = ["Column", "read_integers"]
 
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LONGEST_QUOTE = 60
+MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,10 @@ def _is_integer(field: bytes) -> bool:
 
 
 def _layout(columns: Sequence[Column]) -> str:
-    return f"{len(columns)} columns ({', '.join(column.name for column in columns)})"
+    names = [column.name for column in columns]
+    if len(names) > MOST_NAMES:
+        names[2:-1] = ["..."]
+    return f"{len(columns)} columns ({', '.join(names)})"
 
 
 def _quoted(content: bytes) -> str:
