@@ -160,7 +160,8 @@ class Plateau:
         gain = values if self.higher else -values
         best = np.fmax.accumulate(gain) if len(gain) else gain  # fmax passes over NaN
         before = np.searchsorted(time, time - self.window, side="right") - 1
-        met = (before >= 0) & (best - best[before] < self.tolerance)
+        with np.errstate(invalid="ignore"):  # inf - inf: a metric that stays infinite stands nowhere
+            met = (before >= 0) & (best - best[before] < self.tolerance)
         return _milestone(str(self), probes, values, met, lower=not self.higher)
 
 

@@ -62,6 +62,7 @@ def items_table(world: World, tables: Tables) -> pd.DataFrame:
 def _ids(ids: object) -> pd.Series:
     """Column of original ids: integers where all are, else as they are."""
     given = list(ids)  # type: ignore[call-overload]
-    if all(type(each) is int and abs(each) < 2**63 for each in given):
-        return pd.Series(given, dtype="int64")
+    if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in given):
+        whole = [int(each) for each in given]
+        return pd.Series(whole, dtype="int64" if all(-(2**63) <= each < 2**63 for each in whole) else object)
     return pd.Series(given) if all(type(each) is str for each in given) else pd.Series(given, dtype=object)

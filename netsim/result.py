@@ -1,5 +1,6 @@
 """What a run returns, and how it is kept on disk."""
 
+import csv
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from io import StringIO
 from pathlib import Path
 from platform import python_version
 from typing import Any
@@ -26,6 +28,7 @@ LAYOUT = 1
 HEAD = "result.json"
 ARRAYS = "arrays.npz"
 TABLES = ("probes", "accounts", "users", "routers", "items")
+MAPPINGS = ("versions", "configuration", "columns", "rows")
 PLAIN = ("seed", "until", "time", "wall_seconds", "interrupted", "stopped", "engine", "engine_reason")
 
 
@@ -240,8 +243,12 @@ class Result:
         head = {"layout": LAYOUT} | {name: getattr(self, name) for name in PLAIN}
         head |= {"versions": self.versions, "configuration": self.configuration}
         head["columns"] = {name: _column_types(getattr(self, name)) for name in TABLES}
+        head["rows"] = {name: len(getattr(self, name)) for name in TABLES}
         for name in TABLES:
-            getattr(self, name).to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+            # All text is quoted, since a carriage return would end a row otherwise.
+            getattr(self, name).to_csv(
+                folder / f"{name}.csv", index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+            )
         np.savez_compressed(
             folder / ARRAYS,
             user_profiles=self.user_profiles,
@@ -270,7 +277,10 @@ class Result:
             )
         head = _read_head(place / HEAD)
         fields: dict[str, Any] = {name: head[name] for name in (*PLAIN, "versions", "configuration")}
-        fields |= {name: _read_table(place / f"{name}.csv", head["columns"].get(name, {})) for name in TABLES}
+        fields |= {
+            name: _read_table(place / f"{name}.csv", head["columns"].get(name, {}), head["rows"].get(name))
+            for name in TABLES
+        }
         fields |= _read_arrays(place / ARRAYS)
         return cls(**fields)
 
@@ -324,11 +334,13 @@ def _put_in_place(made: Path, place: Path) -> None:
         made.rename(place)
         return
     aside = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    place.rename(aside / "earlier")
+    earlier = aside / "earlier"
     try:
+        place.rename(earlier)
         made.rename(place)
     except BaseException:
-        (aside / "earlier").rename(place)
+        if earlier.exists():
+            earlier.rename(place)
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -350,24 +362,31 @@ def _read_head(path: Path) -> dict[str, Any]:
         head = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path}: not whole JSON ({error}); run again, or restore the file") from error
-    needed = ("layout", *PLAIN, "versions", "configuration", "columns")
-    missing = [name for name in needed if name not in head] if isinstance(head, dict) else list(needed)
-    if missing:
-        raise ValueError(f"{path}: lacks {', '.join(missing)}; run again, or restore the file")
-    for name in ("versions", "configuration", "columns"):
-        if not isinstance(head[name], dict):
-            raise ValueError(f"{path}: {name} is {head[name]!r}, expected a mapping; run again, or restore the file")
-    if head["layout"] != LAYOUT:
+    head = head if isinstance(head, dict) else {}
+    versions = head.get("versions")
+    if head.get("layout", LAYOUT) != LAYOUT:
+        written_by = versions.get("netsim-recommender", "unknown") if isinstance(versions, dict) else "unknown"
         raise ValueError(
             f"{path}: found layout {head['layout']!r}, expected {LAYOUT}; read it with the version that wrote it "
-            f"({head['versions'].get('netsim-recommender', 'unknown')})"
+            f"({written_by})"
         )
-    return head  # type: ignore[no-any-return]
+    missing = [name for name in ("layout", *PLAIN, *MAPPINGS) if name not in head]
+    if missing:
+        raise ValueError(f"{path}: lacks {', '.join(missing)}; run again, or restore the file")
+    for name in MAPPINGS:
+        if not isinstance(head[name], dict):
+            raise ValueError(f"{path}: {name} is {head[name]!r}, expected a mapping; run again, or restore the file")
+    return head
 
 
-def _read_table(path: Path, types: dict[str, str]) -> pd.DataFrame:
+def _read_table(path: Path, types: dict[str, str], n_rows: int | None) -> pd.DataFrame:
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        text = path.read_bytes().decode("utf-8")
+        if not text.endswith("\n"):
+            raise ValueError("the last line is not whole")
+        table = pd.read_csv(StringIO(text, newline=""), dtype=str, keep_default_na=False) if types else pd.DataFrame()
+        if len(table) != n_rows:
+            raise ValueError(f"found {len(table)} rows, expected {n_rows}")
         if list(table.columns) != list(types):
             raise ValueError(f"found columns {', '.join(table.columns)}, expected {', '.join(types)}")
         return pd.DataFrame({name: _column(table[name].tolist(), kind) for name, kind in types.items()})
@@ -395,7 +414,7 @@ def _column(texts: list[str], kind: str) -> pd.Series:
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:  # np.load leaves a damaged file open
             return {name: arrays[name] for name in ("user_profiles", "item_profiles", "disclosed")}
     except Exception as error:  # numpy and zipfile raise many kinds for a damaged file
         raise ValueError(f"{path}: cannot be read ({error}); run again, or restore the file") from error

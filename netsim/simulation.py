@@ -13,6 +13,7 @@ from algorithms.distributions import Distribution, as_distribution, compile_dist
 from netsim.accounts import accounts_frame, balance, totals
 from netsim.clock import END, PROBE, Clock
 from netsim.engines import Choice, start_engine
+from netsim.messages import FATES, MESSAGE_KINDS
 from netsim.milestones import StopRule
 from netsim.nodes import items_table, routers_table, users_table
 from netsim.probes import Probe, View
@@ -161,9 +162,9 @@ class Simulation:
         start = self.env.now
         _check_seconds("every", (until - start) if every is None else every, above=0.0)
         clock = self.env
-        rules = tuple(stop) if isinstance(stop, Sequence) else (stop,)
+        rules = tuple(stop) if isinstance(stop, list | tuple) else (stop,)
         for rule in rules:
-            if not callable(getattr(rule, "find", None)):
+            if isinstance(rule, type | str) or not callable(getattr(rule, "find", None)):
                 raise ValueError(f"stop must hold rules such as Target or Plateau, got {rule!r}")
         self._rules, self._stopped = rules, None
         self._run_number += 1  # what an interrupted run has left on the heap does nothing any more
@@ -180,17 +181,19 @@ class Simulation:
             self._repeat(float(time), 0.0, 1, lambda: self._probe_once(progress), first=0)
         if progress is not None:
             self._repeat(start, (until - start) / 200, 200, lambda: progress(clock.now, self.last))
-        self._end = end = clock.at(until, (END,))
+        self._end = clock.at(until, (END,))
         began = perf_counter()
         interrupted = False
         try:
-            clock.run(until=end)
+            clock.run(until=self._end)
             if self._stopped is None:
+                self._rules = ()  # at the end there is nothing left to stop
                 self._probe(progress)
         except KeyboardInterrupt:
             interrupted = True
-            end.callbacks = []
-        self._wall += perf_counter() - began
+        finally:
+            self._end.callbacks = []  # where the run broke off, its end must not end a further run
+            self._wall += perf_counter() - began
         return self._result(until, interrupted)
 
     # -- what scripts can do ---------------------------------------------------------------------------------------
@@ -289,12 +292,13 @@ class Simulation:
         if not self._rules or self._stopped is not None:
             return
         table = pd.DataFrame(self._rows)
-        met = next((rule for rule in self._rules if rule.find(table).reached), None)
+        met = next((found for rule in self._rules if (found := rule.find(table)).reached), None)
         if met is not None:
-            self._stopped = str(met)
+            self._stopped = met.rule
             # The run ends here, before the model events of this time, as it would at `until`.
             callbacks, self._end.callbacks = self._end.callbacks, []
-            self.env.at(self.env.now, (END,)).callbacks.extend(callbacks or [])
+            self._end = self.env.at(self.env.now, (END,))
+            self._end.callbacks = callbacks
 
     def _result(self, until: float, interrupted: bool) -> Result:
         tables, n_users = self._tables, self._tables.n_users
@@ -321,12 +325,16 @@ class Simulation:
         )
 
     def _check_columns(self) -> None:
+        kept = {"time", "user_updates", "item_updates", "users_online", "routers_online"}
+        kept |= totals(np.zeros((len(MESSAGE_KINDS), len(FATES), 2), dtype=np.int64), np.zeros((1, 2))).keys()
         seen: set[str] = set()
         for probe in self._probes:
             columns = getattr(probe, "columns", None)
             if not callable(probe) or not isinstance(columns, tuple):
                 raise ValueError(f"probes must hold probes such as rmse(test), got {probe!r}")
             for column in columns:
+                if column in kept:
+                    raise ValueError(f"a probe measures a column {column!r}, which every run has; give it another name")
                 if column in seen:
                     raise ValueError(f"two probes measure a column {column!r}; give one another name=...")
                 seen.add(column)

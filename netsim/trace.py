@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from algorithms import purposes
-from algorithms.chance import combine, draw, uniform
+from algorithms.chance import ITEM, ROUTER, USER, combine, draw, entity_keys, uniform
 from netsim.files import write_text
 from netsim.messages import FATES, IN_FLIGHT, KIND_NAMES
 from netsim.world import World
@@ -51,6 +51,14 @@ class MessageTrace:
         self._names = [("user", name) for name in users] + [("router", name) for name in routers], list(items)
         self._n_users = len(users)
         self._seed = seed
+        of_users, of_routers, of_items = (
+            entity_keys(USER, users),
+            entity_keys(ROUTER, routers),
+            entity_keys(ITEM, items),
+        )
+        self._node_keys = np.concatenate([of_users, of_routers])
+        self._profile_keys = np.concatenate([of_users, of_items, np.zeros(1, dtype=np.uint64)])  # -1: a request's
+        self._rows, self._landed = [], 0
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -130,7 +138,7 @@ class MessageTrace:
 
     def _is_sampled(self, message: Any, sender: int, receiver: int) -> bool:
         # Back in Python a kernel's uint64 is an int, which the next would take for a signed one.
-        pair = np.uint64(combine(np.uint64(sender), np.uint64(receiver)))
-        key = np.uint64(combine(pair, np.uint64(message.profile + 1)))
+        pair = np.uint64(combine(self._node_keys[sender], self._node_keys[receiver]))
+        key = np.uint64(combine(pair, self._profile_keys[message.profile]))
         word = np.uint64(draw(self._seed, purposes.TRACE, key, message.stamp))
         return bool(uniform(word) < self.share)

@@ -62,6 +62,8 @@ def disclosure(quantiles: Sequence[float] = (0.1, 0.5, 0.9)) -> Probe:
     ValueError
         If a quantile is out of range.
     """
+    if np.ndim(quantiles) != 1:
+        raise ValueError(f"quantiles must be a sequence of numbers in [0, 1], got {quantiles!r}; pass (0.5,) for one")
     given = tuple(quantiles)
     for q in given:
         if not isinstance(q, int | float | np.number) or isinstance(q, bool) or not 0 <= q <= 1:

@@ -147,10 +147,7 @@ def test_an_earlier_result_stays_as_it_was(engine):
         np.testing.assert_array_equal(getattr(first, name), array)
 
 
-unseen = pytest.mark.xfail(strict=True, reason="_ids takes Python's own int alone, so the column holds objects")
-
-
-@pytest.mark.parametrize("ids", [[3, 1], pytest.param(list(np.array([3, 1])), marks=unseen)], ids=["int", "numpy"])
+@pytest.mark.parametrize("ids", [[3, 1], list(np.array([3, 1]))], ids=["int", "numpy"])
 def test_routers_with_integers_for_ids_have_a_column_of_integers(ids):
     world = replace(small(), routers=ids, hosting=None, user_contacts=GivenContacts({}))
     world = replace(world, router_contacts=GivenContacts({}))

@@ -140,7 +140,6 @@ def test_worlds_that_differ_in_loss_and_delay_sample_the_same_messages():
     assert 0 < len(sample[0] & both) < len(both)
 
 
-@pytest.mark.xfail(strict=True, reason="the draw is keyed by node numbers, not by the nodes' keys as all others are")
 def test_a_user_more_samples_the_same_messages_of_the_others(tmp_path):
     found = []
     for users in (USERS, (STRANGER, *USERS)):
@@ -161,7 +160,6 @@ def test_a_share_may_be_any_number():
     assert [MessageTrace(share).share for share in (1, np.float32(0.5))] == [1.0, 0.5]
 
 
-@pytest.mark.xfail(strict=True, reason="begin() keeps the rows of the run before")
 def test_a_trace_used_again_holds_the_later_run_alone():
     trace, _ = traced(world(), until=5.0)
     simulate(world(), until=2.0, seed=2, trace=trace)
