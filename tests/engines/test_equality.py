@@ -127,7 +127,8 @@ def test_the_worlds_drawn_can_tell_engines_apart():
     def look(run, pieces):
         simulation = start(run, "compiled", 2)
         lanes = len(simulation._engine.lanes)
-        assert (lanes == 2) == (run.world.minimum_delay > 0)
+        if "no message can arrive" not in simulation._engine.reason:
+            assert (lanes == 2) == (run.world.minimum_delay > 0)
         result, _ = go(simulation, run, pieces)
         accounts = result.accounts.set_index(["kind", "fate"])["messages"] if "kind" in result.accounts else None
         churn = run.world.user_churn is not None or run.world.router_churn is not None
