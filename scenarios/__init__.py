@@ -1,1 +1,1 @@
-"""Studies that a person runs, each as `python -m scenarios.NAME --help`."""
+"""Studies that a person runs, each as `python -m scenarios.NAME` or `netsim run NAME`; `--help` tells its arguments."""

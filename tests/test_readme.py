@@ -1,7 +1,6 @@
-"""What README.md shows runs: its Python as it stands, its commands with their arguments, its links."""
+"""What README.md and the pages show is true: Python and commands run, links and places in the code are there."""
 
 import importlib
-import os
 import re
 import shlex
 from pathlib import Path
@@ -11,19 +10,23 @@ import matplotlib.pyplot as plt
 import pytest
 
 from netsim import Result
-from scenarios import study
+from scenarios import cli, study
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 MAKEFILE = ROOT / "Makefile"
-DATA = ROOT.parent / "shared" / "data" / "ml-100k"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL = {"sh", "bash", "shell", "console", "zsh"}
 
 
-def blocks(languages):
-    """Text of the fenced blocks of README.md in these languages, each with the number of its first line."""
-    text = README.read_text(encoding="utf-8")
+def name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(page, languages):
+    """Text of the fenced blocks of a page in these languages, each with the number of its first line."""
+    text = page.read_text(encoding="utf-8")
     return [
         (text.count("\n", 0, match.start("text")), match["text"])
         for match in FENCE.finditer(text)
@@ -32,12 +35,20 @@ def blocks(languages):
 
 
 def commands():
-    """Commands in shell blocks and in `code` of README.md, and in the recipes of the Makefile."""
-    text = README.read_text(encoding="utf-8")
-    lines = [line for _, block in blocks(SHELL) for line in block.replace("\\\n", " ").splitlines()]
-    lines += re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+    """Commands in shell blocks and in `code` of the pages, and in the recipes of the Makefile."""
+    lines = [line for page in PAGES for line in shell_lines(page)]
+    for page in PAGES:
+        lines += re.findall(r"`([^`\n]+)`", FENCE.sub("", page.read_text(encoding="utf-8")))
     lines += [line for line in MAKEFILE.read_text(encoding="utf-8").splitlines() if line.startswith("\t")]
-    return [line.strip().removeprefix("$ ").split("  #")[0] for line in lines]
+    return [without_comment(line) for line in lines]
+
+
+def shell_lines(page):
+    return [line for _, block in blocks(page, SHELL) for line in block.replace("\\\n", " ").splitlines()]
+
+
+def without_comment(line):
+    return re.split(r"\s\s#", line.strip().removeprefix("$ "))[0]
 
 
 def scenario_commands():
@@ -50,37 +61,67 @@ def make_targets():
     return sorted({word for match in found if match for word in match[1].split() if "=" not in word and word[0] != "-"})
 
 
-def test_python_blocks_run_in_the_order_of_the_text(tmp_path, monkeypatch):
-    found = blocks({"python", "py"})
-    assert found, "README.md shows no Python"
-    if any("movielens_100k" in code for _, code in found) and "MOVIELENS_100K" not in os.environ:
-        if not (DATA / "u.data").is_file():
-            pytest.skip(
-                f"needs MovieLens 100K in {DATA} or MOVIELENS_100K, which may not be passed on with the project"
-            )
-        monkeypatch.setenv("MOVIELENS_100K", str(DATA))
-    monkeypatch.chdir(tmp_path)
+# own-rules.md has its test in tests/netsim/test_rules.py.
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "own-rules.md" and blocks(page, {"python", "py"})], ids=name
+)
+def test_python_blocks_run_in_the_order_of_the_text(page, tmp_path, monkeypatch, capsys):
+    names = run_python(page, tmp_path, monkeypatch)
+    printed = capsys.readouterr().out.splitlines()
+    for _, code in blocks(page, {"python", "py"}):
+        for told in re.findall(r"^ *print\(.*\)  # (.*)$", code, re.MULTILINE):
+            pattern = re.escape(told).replace(r"\.\.\.", ".*")
+            assert any(re.fullmatch(pattern, line) for line in printed), f"{name(page)} says that it prints {told!r}"
+    if page == README:
+        result = names["result"]
+        assert isinstance(result, Result)
+        assert result.time == result.until
+        assert not result.interrupted
+
+
+def run_python(page, folder, monkeypatch):
+    """Run the Python blocks of a page, in a folder; returns their names."""
+    monkeypatch.chdir(folder)
     mpl.use("Agg")
-    names = {"__name__": "readme"}
+    names = {"__name__": page.stem}
+    draws = False
     try:
-        for line, code in found:
-            # Empty lines first, so that a traceback shows the line of README.md.
-            exec(compile("\n" * line + code, README, "exec"), names)
-        assert any("plots.convergence(" in code for _, code in found)
-        assert plt.get_fignums(), "plots.convergence drew no figure"
-        assert all(plt.figure(number).axes[0].lines for number in plt.get_fignums())
+        for line, code in blocks(page, {"python", "py"}):
+            # Empty lines first, so that a traceback shows the line of the page.
+            exec(compile("\n" * line + code, page, "exec"), names)
+            draws |= "plots." in code.replace("import plots", "")
+        assert bool(plt.get_fignums()) == draws
+        assert all(plt.figure(number).axes[0].has_data() for number in plt.get_fignums())
     finally:
         plt.close("all")
-    result = names["result"]
-    assert isinstance(result, Result)
-    assert result.time == result.until
-    assert not result.interrupted
+    return names
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "results.md"], ids=name)
+def test_console_commands_run_in_the_order_of_the_text(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [without_comment(line) for line in shell_lines(page) if line.startswith("netsim ")]
+    assert any(line.startswith("netsim compare ") for line in lines)
+    for line in lines:
+        assert cli.main(shlex.split(line)[1:]) == 0, f"{line}\n{capsys.readouterr().err}"
+        named = re.findall(r" --(?:out|csv) (\S+)", line)
+        assert all(Path(written).exists() for written in named), line
+
+
+def test_files_of_a_result_have_their_columns_in_the_page(tmp_path, monkeypatch):
+    page = ROOT / "docs" / "results.md"
+    text = page.read_text(encoding="utf-8")
+    result = run_python(page, tmp_path, monkeypatch)["result"]
+    for file in sorted(Path("out/first").iterdir()):
+        row = re.search(rf"^\| `{re.escape(file.name)}` \| (.*) \|$", text, re.MULTILINE)
+        assert row, f"{file.name} is not in the table of files"
+        if file.suffix == ".csv" and file.stem != "probes":
+            columns = list(getattr(result, file.stem).columns)
+            assert re.findall(r"`(\w+)`", row[1]) == columns, file.name
 
 
 def test_readme_shows_commands():
-    assert any(
-        "scenarios." in line or line.startswith("make ") for _, block in blocks(SHELL) for line in block.splitlines()
-    )
+    assert any("scenarios." in line or line.startswith("make ") for line in shell_lines(README))
 
 
 @pytest.mark.parametrize(("module", "arguments"), scenario_commands())
@@ -108,9 +149,30 @@ def test_files_that_the_makefile_copies_to_have_a_folder():
             assert folder.is_dir(), f"`{line.strip()}` fails: there is no {folder.relative_to(ROOT)}"
 
 
-def test_links_to_files_of_the_project_lead_somewhere():
-    text = FENCE.sub("", README.read_text(encoding="utf-8"))
-    links = re.findall(r"\]\(([^)\s#]+)[^)]*\)", text) + re.findall(r'(?:src|href)="([^"#]+)"', text)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name)
+def test_links_to_files_of_the_project_lead_somewhere(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
     for link in links:
-        if not re.match(r"[a-z]+:", link):
-            assert (ROOT / link).exists(), f"README.md links to {link}, which is not there"
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, section = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), f"{name(page)} links to {link}, which is not there"
+        if section:
+            heads = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+            assert section in anchors, f"{name(page)} links to {link}, which has no such section"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_places_in_the_code_are_there(page):
+    """Each `folder/file.py`, and each name after it, as in `folder/file.py: name, Class.method`."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for path, names in re.findall(
+        r"`((?:algorithms|netsim|scenarios|tests|benchmarks)/[\w/]+\.py)(?:: ([\w., ]+))?`", text
+    ):
+        file = ROOT / path
+        assert file.is_file(), f"{name(page)} names {path}, which is not there"
+        for word in re.findall(r"\w+", names):
+            assert re.search(rf"\b{word}\b", file.read_text(encoding="utf-8")), f"{name(page)}: {path} has no {word}"
