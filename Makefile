@@ -24,7 +24,7 @@ demo: $(VENV)/installed ## a network of 200 users and 200 routers learns; under 
 test: $(VENV)/installed $(NOTEBOOKS) ## the tests and the notebooks
 	$(BIN)/python -m pytest -n $(JOBS) tests $(RUN_NOTEBOOKS)
 
-verify: $(VENV)/installed ## the slow statistical checks
+verify: $(VENV)/installed ## the slow checks: statistics, thousands of worlds on both engines, fuzzing
 	$(BIN)/python -m pytest -n $(JOBS) -m statistical
 
 notebooks: $(VENV)/installed $(NOTEBOOKS) ## run the notebooks; with their figures they stand in out/notebooks
@@ -48,7 +48,7 @@ bench: $(VENV)/installed ## speed ratios of this machine
 	$(BIN)/python benchmarks/events.py
 	$(BIN)/python benchmarks/engines.py
 
-figures: $(VENV)/installed ## the figure of the README; MOVIELENS_100K names the folder of the data
+figures: $(VENV)/installed ## the figure of the README, with MovieLens 100K as scenarios.movielens finds it
 	$(BIN)/python -m scenarios.movielens --folds 1-5 --seed 1 --out out/movielens
 	mkdir -p docs/figures
 	cp out/movielens/convergence.png docs/figures/movielens.png
