@@ -78,14 +78,8 @@ def load(args: argparse.Namespace) -> Ratings:
 
 def folds(text: str) -> list[int]:
     """Argument type: official folds, as a list of numbers and ranges within 1 to 5."""
-    chosen: list[int] = []
-    try:
-        for part in text.split(","):
-            first, dash, last = part.partition("-")
-            chosen.extend(range(int(first), int(last if dash else first) + 1))
-    except ValueError:
-        chosen = []
-    if not chosen or not set(chosen) <= set(range(1, 6)) or len(set(chosen)) != len(chosen):
+    chosen = study.listed(text)
+    if not chosen or not set(chosen) <= set(range(1, 6)):
         raise argparse.ArgumentTypeError(
             f"expected distinct folds within 1 to 5, such as 1 or 1,2,5 or 1-5, got {text!r}"
         )

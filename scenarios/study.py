@@ -45,6 +45,7 @@ __all__ = [
     "integer",
     "jsonable",
     "learning",
+    "listed",
     "main",
     "make_folder",
     "parser",
@@ -176,6 +177,18 @@ def at_least(lowest: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def listed(text: str) -> list[int]:
+    """Integers written as a list of numbers and ranges, such as 1,3-5; empty where it is none, or names one twice."""
+    chosen: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dash, last = part.partition("-")
+            chosen.extend(range(int(first), int(last if dash else first) + 1))
+    except ValueError:
+        return []
+    return chosen if len(set(chosen)) == len(chosen) else []
 
 
 def positive(text: str) -> float:

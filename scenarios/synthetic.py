@@ -101,14 +101,8 @@ def numbers(lowest: int) -> Callable[[str], list[int]]:
     """Argument type: distinct integers >= `lowest`, as a list of numbers and ranges."""
 
     def read(text: str) -> list[int]:
-        chosen: list[int] = []
-        try:
-            for part in text.split(","):
-                first, dash, last = part.partition("-")
-                chosen.extend(range(int(first), int(last if dash else first) + 1))
-        except ValueError:
-            chosen = []
-        if not chosen or min(chosen) < lowest or len(set(chosen)) != len(chosen):
+        chosen = study.listed(text)
+        if not chosen or min(chosen) < lowest:
             raise argparse.ArgumentTypeError(
                 f"expected distinct integers >= {lowest}, such as {lowest} or {lowest},{lowest + 3}, got {text!r}"
             )
