@@ -1,13 +1,15 @@
 """Distributions as data: frozen parameters that can be compared, written down and sampled inside a kernel.
 
-A distribution turns one word of chance into one number. The one-parameter families sample by inversion, so that two
-worlds which differ in a parameter draw numbers that move together.
+A distribution turns one word of chance into one number. All but `Gamma` sample by inversion, so that two worlds which
+differ in a parameter draw numbers that move together. The number grows with the uniform number of the word, except that
+of `Exponential`, which falls.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,15 +25,21 @@ __all__ = [
     "Gamma",
     "LogNormal",
     "Normal",
+    "Pareto",
     "Uniform",
+    "Weibull",
     "as_distribution",
     "compile_distributions",
     "describe_distribution",
     "sample",
+    "sample_covering",
     "sample_each",
 ]
 
-_CONSTANT, _UNIFORM, _NORMAL, _LOGNORMAL, _EXPONENTIAL, _GAMMA, _EMPIRICAL = range(7)
+_CONSTANT, _UNIFORM, _NORMAL, _LOGNORMAL, _EXPONENTIAL, _GAMMA, _EMPIRICAL, _WEIBULL, _PARETO = range(9)
+
+# The largest exponential number of mean 1 that `uniform` leads to, at its end 2**-53 from 1.
+_LARGEST = 53.0 * math.log(2.0)
 
 # One row describes one distribution to the kernels; `start` and `count` point into a pool of values.
 DISTRIBUTION = np.dtype([("kind", "i8"), ("a", "f8"), ("b", "f8"), ("start", "i8"), ("count", "i8")])
@@ -39,14 +47,23 @@ DISTRIBUTION = np.dtype([("kind", "i8"), ("a", "f8"), ("b", "f8"), ("start", "i8
 
 @dataclass(frozen=True)
 class Distribution:
-    """Base of all distributions. `kind` and `parameters` say to the kernels what the fields say to a reader."""
+    """Base of all distributions. `kind` and `parameters` say to the kernels what the fields say to a reader.
+
+    Attributes
+    ----------
+    is_inversion : bool
+        Whether the uniform number of the word alone decides the number drawn, which never falls, or never rises, as
+        that grows. So numbers drawn from correlated words are correlated.
+    """
 
     kind: ClassVar[int]
+    is_inversion: ClassVar[bool] = True
 
     def parameters(self) -> tuple[float, float]:
         """The two numbers that `sample` reads."""
         raise TypeError(
-            "Distribution is abstract; use Constant, Uniform, Normal, LogNormal, Exponential, Gamma or Empirical"
+            "Distribution is abstract; use Constant, Uniform, Normal, LogNormal, Exponential, Gamma, Weibull, Pareto "
+            "or Empirical"
         )
 
     def values(self) -> tuple[float, ...]:
@@ -56,6 +73,10 @@ class Distribution:
     def lowest(self) -> float:
         """Lower end of the support."""
         return 0.0
+
+    def expectation(self) -> float:
+        """Mean of the distribution, in the unit of its numbers; infinite where that exceeds float64."""
+        raise TypeError(f"{type(self).__name__} must define expectation()")
 
     def _check(self, name: str, *, above: float | None = None, least: float | None = None) -> None:
         value = getattr(self, name)
@@ -99,6 +120,10 @@ class Constant(Distribution):
         """The value."""
         return self.value
 
+    def expectation(self) -> float:
+        """The value."""
+        return self.value
+
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
@@ -127,6 +152,10 @@ class Uniform(Distribution):
         """The lower end."""
         return self.low
 
+    def expectation(self) -> float:
+        """The middle."""
+        return self.low + (self.high - self.low) / 2
+
 
 @dataclass(frozen=True)
 class Normal(Distribution):
@@ -153,6 +182,10 @@ class Normal(Distribution):
         """Minus infinity, unless the standard deviation is 0."""
         return -math.inf if self.standard_deviation > 0 else self.mean
 
+    def expectation(self) -> float:
+        """The mean."""
+        return self.mean
+
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
@@ -178,6 +211,10 @@ class LogNormal(Distribution):
         """Median and sigma."""
         return self.median, self.sigma
 
+    def expectation(self) -> float:
+        """The median times exp(sigma**2 / 2)."""
+        return self.median * _or_infinite(math.exp, self.sigma**2 / 2)
+
 
 @dataclass(frozen=True)
 class Exponential(Distribution):
@@ -199,6 +236,10 @@ class Exponential(Distribution):
         """The mean, twice."""
         return self.mean, self.mean
 
+    def expectation(self) -> float:
+        """The mean."""
+        return self.mean
+
 
 @dataclass(frozen=True)
 class Gamma(Distribution):
@@ -213,6 +254,7 @@ class Gamma(Distribution):
     shape: float
     scale: float
     kind: ClassVar[int] = _GAMMA
+    is_inversion: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         self._check("shape", above=0)
@@ -221,6 +263,76 @@ class Gamma(Distribution):
     def parameters(self) -> tuple[float, float]:
         """Shape and scale."""
         return self.shape, self.scale
+
+    def expectation(self) -> float:
+        """Shape times scale."""
+        return self.shape * self.scale
+
+
+@dataclass(frozen=True)
+class Weibull(Distribution):
+    """Weibull: P(X > x) = exp(-(x / scale)**shape). With shape < 1, what has lasted long will last longer.
+
+    Parameters
+    ----------
+    scale, shape : float
+        > 0. About 63% of the numbers lie below the scale.
+    """
+
+    scale: float
+    shape: float
+    kind: ClassVar[int] = _WEIBULL
+
+    def __post_init__(self) -> None:
+        self._check("scale", above=0)
+        self._check("shape", above=0)
+        if math.isinf(self.scale * _or_infinite(math.pow, _LARGEST, 1 / self.shape)):
+            raise ValueError(
+                f"Weibull: shape must be large enough for finite numbers, got {self.shape!r}; pass for instance 0.5"
+            )
+
+    def parameters(self) -> tuple[float, float]:
+        """Scale and shape."""
+        return self.scale, self.shape
+
+    def expectation(self) -> float:
+        """Scale times the gamma function of 1 + 1 / shape."""
+        return self.scale * _or_infinite(math.gamma, 1 + 1 / self.shape)
+
+
+@dataclass(frozen=True)
+class Pareto(Distribution):
+    """Pareto of type I: P(X > x) = (minimum / x)**shape for all x above the minimum.
+
+    Parameters
+    ----------
+    minimum, shape : float
+        > 0. The mean is infinite where the shape is <= 1, the variance where it is <= 2.
+    """
+
+    minimum: float
+    shape: float
+    kind: ClassVar[int] = _PARETO
+
+    def __post_init__(self) -> None:
+        self._check("minimum", above=0)
+        self._check("shape", above=0)
+        if math.isinf(self.minimum * _or_infinite(math.exp, _LARGEST / self.shape)):
+            raise ValueError(
+                f"Pareto: shape must be large enough for finite numbers, got {self.shape!r}; pass for instance 1.5"
+            )
+
+    def parameters(self) -> tuple[float, float]:
+        """Minimum and shape."""
+        return self.minimum, self.shape
+
+    def lowest(self) -> float:
+        """The minimum."""
+        return self.minimum
+
+    def expectation(self) -> float:
+        """Minimum times shape / (shape - 1); infinite where the shape is <= 1."""
+        return self.minimum * (self.shape / (self.shape - 1)) if self.shape > 1 else math.inf
 
 
 @dataclass(frozen=True, init=False)
@@ -259,8 +371,20 @@ class Empirical(Distribution):
         """The smallest value of the sample."""
         return self.sample[0]
 
+    def expectation(self) -> float:
+        """Mean of the sample."""
+        return math.fsum(value / len(self.sample) for value in self.sample)
+
     def __repr__(self) -> str:
         return f"Empirical({len(self.sample)} values, {self.sample[0]:g} to {self.sample[-1]:g})"
+
+
+def _or_infinite(function: Callable[..., float], *arguments: float) -> float:
+    """Value of a function, infinite where Python refuses to give one that large."""
+    try:
+        return function(*arguments)
+    except OverflowError:
+        return math.inf
 
 
 def as_distribution(value: Any, *, name: str, least: float | None = None) -> Distribution:
@@ -304,7 +428,8 @@ def compile_distributions(distributions: Iterable[Distribution]) -> tuple[np.nda
     Returns
     -------
     rows : DISTRIBUTION, shape (n,)
-    pool : float64, shape (total number of values,)
+    pool : float64, shape (twice the total number of values,)
+        The values of each distribution, then their cumulative sums.
     """
     given = list(distributions)
     rows = np.zeros(len(given), dtype=DISTRIBUTION)
@@ -315,6 +440,7 @@ def compile_distributions(distributions: Iterable[Distribution]) -> tuple[np.nda
         row["a"], row["b"] = distribution.parameters()
         row["start"], row["count"] = len(pool), len(values)
         pool.extend(values)
+        pool.extend(accumulate(values))
     return rows, np.array(pool, dtype=np.float64)
 
 
@@ -362,8 +488,69 @@ def sample(rows, pool, which, word):
         return -row.a * math.log(uniform(word))
     if kind == _GAMMA:
         return row.b * _standard_gamma(row.a, word)
+    if kind == _WEIBULL:
+        return row.a * (-math.log1p(-uniform(word))) ** (1.0 / row.b)
+    if kind == _PARETO:
+        return row.a * math.exp(-math.log1p(-uniform(word)) / row.b)
     position = np.int64(uniform(word) * row.count)
     return pool[row.start + position]
+
+
+@partial(kernel, inline=False)
+def sample_covering(rows, pool, which, word):
+    """Length of the interval that covers a fixed time, where intervals of distribution `which` follow one another.
+
+    A long interval is more likely to cover that time: the density is x f(x) / mean, where f is the density of `sample`
+    ("length-biased"; Cox, Renewal Theory, 1962, chapter 5). Where in the interval the time lies is uniform, and drawn
+    by the caller from an unrelated word: the gamma numbers use the further words of this one.
+
+    Parameters
+    ----------
+    rows : DISTRIBUTION, shape (n,)
+    pool : float64
+        As `compile_distributions` gives them.
+    which : int
+        A distribution without negative values, not always 0, with a finite mean.
+    word : uint64
+
+    Returns
+    -------
+    float64
+        > 0. Infinite where it exceeds float64, as can be under a Pareto distribution of shape close to 1; always so
+        where the shape is <= 1.
+    """
+    row = rows[which]
+    kind = row.kind
+    if kind == _UNIFORM:
+        return math.sqrt(row.a * row.a + uniform(word) * row.b * (row.b + 2.0 * row.a))
+    if kind == _LOGNORMAL:
+        return row.a * math.exp(row.b * (row.b + standard_normal(word)))
+    if kind == _EXPONENTIAL:
+        return -row.a * (math.log(uniform(word)) + math.log(uniform(further(word, 1))))
+    if kind == _GAMMA:
+        return row.b * _standard_gamma(row.a + 1.0, word)
+    if kind == _WEIBULL:
+        return row.a * _standard_gamma(1.0 + 1.0 / row.b, word) ** (1.0 / row.b)
+    if kind == _PARETO:
+        return row.a * math.exp(-math.log1p(-uniform(word)) / (row.b - 1.0)) if row.b > 1.0 else math.inf
+    if kind == _EMPIRICAL:
+        return _covering_value(pool, row.start, row.count, uniform(word))
+    return row.a  # a constant, or a normal without spread
+
+
+@kernel
+def _covering_value(pool, start, count, share):
+    """One of the values, each with a probability proportional to it, by bisection of their cumulative sums."""
+    sums = start + count
+    target = share * pool[sums + count - 1]
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if pool[sums + middle] > target:
+            high = middle
+        else:
+            low = middle + 1
+    return pool[start + low]
 
 
 def sample_each(distribution: Distribution, seed: np.uint64, purpose: np.uint64, keys: np.ndarray) -> np.ndarray:

@@ -13,14 +13,14 @@ from functools import partial
 import numpy as np
 
 from algorithms import purposes
-from algorithms.chance import combine, draw, uniform
+from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
-from algorithms.distributions import sample
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
-from netsim.churn import session_length
+from netsim.crossing import cross
 from netsim.messages import (
     ANSWER,
     CONTROL,
+    HANDOVER,
     IN_FLIGHT,
     LOST_LINK,
     LOST_OFFLINE,
@@ -31,19 +31,18 @@ from netsim.messages import (
     STALE,
     UNKNOWN,
     UNRATED,
-    UNREACHABLE,
     UPDATED,
     message_size,
 )
-from netsim.rules import call_delay, call_loss, call_update
-from netsim.state import JITTER, NOT_RATED, RATED, UNASKED
+from netsim.rules import call_update
+from netsim.state import NOT_RATED, RATED, UNASKED
 
 __all__ = [
     "broadcast",
     "profile_message_size",
+    "router_takes_handover",
     "router_takes_profile",
     "router_takes_reply",
-    "session_end",
     "user_takes_profile",
     "user_takes_request",
 ]
@@ -54,37 +53,6 @@ def account(state, kind, fate, size):
     """Count one message and its bytes."""
     state.accounts[kind - REQUEST, fate, 0] += 1
     state.accounts[kind - REQUEST, fate, 1] += size
-
-
-@kernel
-def cross(state, base, loss_word, delay_word, now):
-    """Send a message over the network at `now`.
-
-    Loss is decided here, at sending. A delay is formed first, then added to the time in one addition.
-
-    Returns
-    -------
-    fate : int
-        IN_FLIGHT, LOST_LINK or UNREACHABLE.
-    arrival : float64
-        Time of arrival in seconds; inf where it never arrives.
-    """
-    if base == math.inf:
-        return UNREACHABLE, math.inf
-    if state.settings[0].loss_rule == 0:
-        lost = uniform(loss_word) < state.settings[0].loss
-    else:
-        lost = call_loss(state.settings[0].loss_rule, loss_word, base, now) != 0
-    if lost:
-        return LOST_LINK, math.inf
-    if state.settings[0].delay_rule == 0:
-        drawn = sample(state.laws, state.pool, JITTER, delay_word)
-    else:
-        drawn = call_delay(state.settings[0].delay_rule, delay_word, base, now)
-    delay = max(state.settings[0].minimum_delay, base + drawn)
-    if delay == math.inf:
-        return UNREACHABLE, math.inf
-    return IN_FLIGHT, now + delay
 
 
 @kernel
@@ -108,7 +76,7 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
         Time of the tick in seconds.
     words : uint64, shape (>= contacts of the owner,)
         Scratch.
-    sent : int64, same shape
+    sent : int64, shape (>= twice the contacts,)
     fates, sizes : int64, same shape
     arrivals : float64, same shape
         Filled, for each message: its edge, IN_FLIGHT or how it was lost, its bytes, its time of arrival.
@@ -116,7 +84,7 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
     Returns
     -------
     int
-        Number of messages sent.
+        Number of messages, with the second copies that the network made.
     """
     row = state.profiles[profile]
     node = state.nodes[row.node]
@@ -131,7 +99,7 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
             words[n] = draw(seed, purposes.FAN_OUT, pair, tick)
         threshold = _kth_smallest(words, n_contacts, node.fan_out)
 
-    n_sent, n_bytes = 0, 0
+    n_sent, n_messages, n_bytes = 0, 0, 0
     for n in range(n_contacts):
         edge = state.contacts[first + n]
         pair = combine(row.key, state.edges[edge].receiver_key)
@@ -139,22 +107,30 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
             continue
         loss_word = draw(seed, purposes.BROADCAST_LOSS, pair, tick)
         delay_word = draw(seed, purposes.BROADCAST_DELAY, pair, tick)
-        fate, arrival = cross(state, state.edges[edge].base, loss_word, delay_word, now)
         size = profile_message_size(state, edge)
+        fate, arrival, copy_arrival = cross(state, edge, False, size, loss_word, delay_word, now)
         account(state, PROFILE, SENT, size)
         if fate != IN_FLIGHT:
             account(state, PROFILE, fate, size)
         n_bytes += size
         if state.settings[0].attach_ratings and state.edges[edge].disclosed < state.edges[edge].attached:
             _disclose_attached(state, edge)
-        sent[n_sent] = edge
-        fates[n_sent] = fate
-        sizes[n_sent] = size
-        arrivals[n_sent] = arrival
         n_sent += 1
+        sent[n_messages] = edge
+        fates[n_messages] = fate
+        sizes[n_messages] = size
+        arrivals[n_messages] = arrival
+        n_messages += 1
+        if copy_arrival != math.inf:
+            account(state, PROFILE, SENT, size)
+            sent[n_messages] = edge
+            fates[n_messages] = IN_FLIGHT
+            sizes[n_messages] = size
+            arrivals[n_messages] = copy_arrival
+            n_messages += 1
     node.profiles_sent += n_sent
     node.bytes_sent += n_bytes
-    return n_sent
+    return n_messages
 
 
 @kernel
@@ -183,7 +159,7 @@ def _kth_smallest(words, n, k):
 
 
 @kernel
-def user_takes_profile(state, user, slot, stamp, payload, size):
+def user_takes_profile(state, user, slot, stamp, emitted, payload, size):
     """A user receives an item profile: equation (3) if he rated the item; returns the fate.
 
     Parameters
@@ -191,6 +167,8 @@ def user_takes_profile(state, user, slot, stamp, payload, size):
     user, slot : int
         The receiver, and the slot of the item on the edge that the message came over.
     stamp : int
+    emitted : float64
+        Time of sending in seconds.
     payload : float64, shape (rank,)
         The profile as it was sent.
     size : int
@@ -203,6 +181,8 @@ def user_takes_profile(state, user, slot, stamp, payload, size):
         fate = STALE
     else:
         known.taken = max(known.taken, stamp)
+        if state.emitted.shape[0] > 0:
+            state.emitted[slot] = emitted
         if known.state == RATED:
             own = state.profiles[user]
             eta, weight = _step(state, own)
@@ -220,7 +200,7 @@ def user_takes_profile(state, user, slot, stamp, payload, size):
 
 
 @kernel
-def router_takes_profile(state, edge, router, slot, stamp, count, payload, size, now, named):
+def router_takes_profile(state, edge, router, slot, stamp, count, emitted, payload, size, now, named):
     """A router receives a user's profile over `edge`: equation (4) for each hosted item whose rating it knows.
 
     If it lacks a rating it needs, it asks the user, unless a request is outstanding.
@@ -232,6 +212,8 @@ def router_takes_profile(state, edge, router, slot, stamp, count, payload, size,
     stamp : int
     count : int
         The user's rating count, as the message carries it.
+    emitted : float64
+        Time of sending in seconds.
     payload : float64, shape (rank,)
     size : int
         Bytes of the message.
@@ -246,9 +228,10 @@ def router_takes_profile(state, edge, router, slot, stamp, count, payload, size,
     n_named : int
         Items named in the request that follows; 0 where none is sent.
     request_fate : int
-    request_arrival : float64
+    request_arrival, request_copy : float64
+        As `cross` gives them.
     """
-    request_fate, request_arrival = LOST_LINK, math.inf
+    request_fate, request_arrival, request_copy = LOST_LINK, math.inf, math.inf
     n_named = 0
     if not state.nodes[router].online:
         fate = LOST_OFFLINE
@@ -259,11 +242,11 @@ def router_takes_profile(state, edge, router, slot, stamp, count, payload, size,
         if state.settings[0].attach_ratings:
             user = state.edges[edge].sender
             _learn_attached(state, user, router, slot)
-        fate, n_named = _apply_user_profile(state, router, slot, stamp, payload, now, named)
+        fate, n_named = _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named)
     account(state, PROFILE, fate, size)
     if n_named > 0:
-        request_fate, request_arrival = _send_request(state, edge, n_named, now)
-    return fate, n_named, request_fate, request_arrival
+        request_fate, request_arrival, request_copy = _send_request(state, edge, n_named, now)
+    return fate, n_named, request_fate, request_arrival, request_copy
 
 
 @partial(kernel, inline=False)
@@ -288,13 +271,14 @@ def user_takes_request(state, edge, attempt, answers, size, now):
     stamp : int
         Of the reply.
     reply_fate : int
-    reply_arrival : float64
+    reply_arrival, reply_copy : float64
+        As `cross` gives them.
     """
     link = state.edges[edge]
     user = link.sender
     if not state.nodes[user].online:
         account(state, REQUEST, LOST_OFFLINE, size)
-        return LOST_OFFLINE, 0, LOST_LINK, math.inf
+        return LOST_OFFLINE, 0, LOST_LINK, math.inf, math.inf
     account(state, REQUEST, CONTROL, size)
     first = state.nodes[link.receiver].owned_start
     n_users = state.own_start.shape[0] - 1
@@ -307,29 +291,33 @@ def user_takes_request(state, edge, attempt, answers, size, now):
             answers[n].state, answers[n].value = NOT_RATED, 0.0
     state.profiles[user].stamp += 1
     pair = combine(link.receiver_key, state.nodes[user].key)
-    reply_fate, reply_arrival = cross(
+    reply_size = message_size(REPLY, state.settings[0].rank, answers.shape[0])
+    reply_fate, reply_arrival, reply_copy = cross(
         state,
-        link.base,
+        edge,
+        False,
+        reply_size,
         draw(state.settings[0].seed, purposes.REPLY_LOSS, pair, attempt),
         draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt),
         now,
     )
-    reply_size = message_size(REPLY, state.settings[0].rank, answers.shape[0])
     account(state, REPLY, SENT, reply_size)
     if reply_fate != IN_FLIGHT:
         account(state, REPLY, reply_fate, reply_size)
+    if reply_copy != math.inf:
+        account(state, REPLY, SENT, reply_size)
     state.nodes[user].profiles_sent += 1
     state.nodes[user].bytes_sent += reply_size
-    return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival
+    return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival, reply_copy
 
 
 @partial(kernel, inline=False)
-def router_takes_reply(state, edge, router, slot, attempt, stamp, count, payload, answers, size, now, named):
+def router_takes_reply(state, edge, router, slot, attempt, stamp, count, emitted, payload, answers, size, now, named):
     """A router receives ratings and a profile from a user: a fresh profile updates, a stale one is discarded.
 
     Parameters, and what is returned, as in `router_takes_profile`; `attempt` is the request's that is answered.
     """
-    request_fate, request_arrival = LOST_LINK, math.inf
+    request_fate, request_arrival, request_copy = LOST_LINK, math.inf, math.inf
     n_named = 0
     if not state.nodes[router].online:
         fate = LOST_OFFLINE
@@ -344,22 +332,37 @@ def router_takes_reply(state, edge, router, slot, attempt, stamp, count, payload
         if state.settings[0].discard_stale and stamp <= state.slots[slot].taken:
             fate = STALE
         else:
-            fate, n_named = _apply_user_profile(state, router, slot, stamp, payload, now, named)
+            fate, n_named = _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named)
     account(state, REPLY, fate, size)
     if n_named > 0:
-        request_fate, request_arrival = _send_request(state, edge, n_named, now)
-    return fate, n_named, request_fate, request_arrival
+        request_fate, request_arrival, request_copy = _send_request(state, edge, n_named, now)
+    return fate, n_named, request_fate, request_arrival, request_copy
 
 
-@kernel
-def session_end(state, node, session, up, start):
-    """Time in seconds at which session number `session` (from 1) of a node, begun at `start`, ends.
+@partial(kernel, inline=False)
+def router_takes_handover(state, router, profile, updates, payload, size):
+    """A router receives the last profile of an item from the router that hosted it before; returns the fate.
 
-    `up` says whether it is a session online.
+    Parameters
+    ----------
+    router, profile : int
+    updates : int
+        That were made to the profile.
+    payload : float64, shape (rank,)
+    size : int
+        Bytes of the message.
     """
-    row = state.nodes[node]
-    mean = row.mean_online if up else row.mean_offline
-    return start + session_length(state.settings[0].seed, row.key, session, mean)
+    if not state.nodes[router].online:
+        fate = LOST_OFFLINE
+    elif state.profiles[profile].node != router:
+        fate = STALE
+    else:
+        for k in range(payload.shape[0]):
+            state.values[profile, k] = payload[k]
+        state.profiles[profile].updates = updates
+        fate = UPDATED
+    account(state, HANDOVER, fate, size)
+    return fate
 
 
 @kernel
@@ -381,10 +384,12 @@ def _see_count(state, router, slot, count):
 
 
 @kernel
-def _apply_user_profile(state, router, slot, stamp, payload, now, named):
+def _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named):
     """Apply a fresh user profile to each hosted item, in item order, and name the unknown ratings to ask for."""
     head = state.slots[slot]
     head.taken = max(head.taken, stamp)
+    if state.emitted.shape[0] > 0:
+        state.emitted[slot] = emitted
     first = state.nodes[router].owned_start
     n_updated, n_unknown = 0, 0
     for offset in range(state.nodes[router].owned_count):
@@ -416,25 +421,29 @@ def _apply_user_profile(state, router, slot, stamp, payload, now, named):
 
 @partial(kernel, inline=False)
 def _send_request(state, edge, n_named, now):
-    """Send a request back over `edge`; returns its fate and its time of arrival."""
+    """Send a request back over `edge`; returns its fate and its times of arrival, as `cross` does."""
     link = state.edges[edge]
     head = state.slots[link.slot]
     head.attempt += 1
     head.deadline = now + state.settings[0].request_timeout
     pair = combine(link.receiver_key, state.nodes[link.sender].key)
-    fate, arrival = cross(
+    size = message_size(REQUEST, state.settings[0].rank, n_named)
+    fate, arrival, copy_arrival = cross(
         state,
-        link.back,
+        edge,
+        True,
+        size,
         draw(state.settings[0].seed, purposes.REQUEST_LOSS, pair, head.attempt),
         draw(state.settings[0].seed, purposes.REQUEST_DELAY, pair, head.attempt),
         now,
     )
-    size = message_size(REQUEST, state.settings[0].rank, n_named)
     account(state, REQUEST, SENT, size)
     if fate != IN_FLIGHT:
         account(state, REQUEST, fate, size)
+    if copy_arrival != math.inf:
+        account(state, REQUEST, SENT, size)
     state.nodes[link.receiver].bytes_sent += size
-    return fate, arrival
+    return fate, arrival, copy_arrival
 
 
 @kernel

@@ -6,10 +6,10 @@ from algorithms.compilation import kernel
 
 __all__ = ["FATES", "MESSAGE_KINDS", "message_size"]
 
-# Kinds of model events, in the order in which they happen at equal times. The last three are messages.
-TOGGLE, TICK, REQUEST, REPLY, PROFILE = range(5)
-MESSAGE_KINDS = ("request", "reply", "profile")
-KIND_NAMES = ("toggle", "tick", *MESSAGE_KINDS)
+# Kinds of model events, in the order in which they happen at equal times. The last four are messages.
+TOGGLE, TICK, CHECKPOINT, REQUEST, REPLY, PROFILE, HANDOVER = range(7)
+MESSAGE_KINDS = ("request", "reply", "profile", "handover")
+KIND_NAMES = ("toggle", "tick", "checkpoint", *MESSAGE_KINDS)
 
 # What becomes of a message. SENT counts every message; each then has exactly one of the other fates, or is in flight.
 SENT = 0
@@ -39,7 +39,7 @@ DELIVERED = ("updated", "unknown", "stale", "unrated", "control")
 
 # Sizes in bytes. The header is IPv4 (20) and UDP (8), then kind (1), flags (1), rating count (2), profile id (8) and
 # stamp (8). A profile is `rank` float64; a request names items by id; an answer is an item's id and a float64.
-# A request has its attempt in the place of the stamp, a reply has both.
+# A request has its attempt in the place of the stamp, a reply has both. A handover has the count of updates beside.
 HEADER = 48
 ATTEMPT = 8
 NUMBER = 8
@@ -54,13 +54,13 @@ def message_size(kind, rank, n_items):
     Parameters
     ----------
     kind : int
-        REQUEST, REPLY or PROFILE.
+        REQUEST, REPLY, PROFILE or HANDOVER.
     rank : int
-        Length of the profile carried, for REPLY and PROFILE.
+        Length of the profile carried, for all but REQUEST.
     n_items : int
         Items named (REQUEST), answers (REPLY) or attached ratings (PROFILE).
     """
     if kind == REQUEST:
         return np.int64(HEADER + ITEM_NAME * n_items)
     size = HEADER + NUMBER * rank + ANSWER * n_items
-    return np.int64(size + ATTEMPT if kind == REPLY else size)
+    return np.int64(size + ATTEMPT if kind in (REPLY, HANDOVER) else size)

@@ -9,16 +9,21 @@ import numpy as np
 import pandas as pd
 import simpy
 
-from algorithms.distributions import Distribution, as_distribution, compile_distributions
+from algorithms.distributions import Constant, Distribution, as_distribution
+from netsim import sessions
 from netsim.accounts import accounts_frame, balance, totals
-from netsim.clock import END, PROBE, Clock
+from netsim.clock import END, PROBE, SCRIPTED, Clock
+from netsim.departures import depart, departures
 from netsim.engines import Choice, start_engine
+from netsim.faults import Faults
+from netsim.loss import GilbertElliott, Reordering
 from netsim.messages import FATES, MESSAGE_KINDS
 from netsim.milestones import StopRule
 from netsim.nodes import items_table, routers_table, users_table
 from netsim.probes import Probe, View
 from netsim.result import Result, package_versions
 from netsim.rules import raise_failure
+from netsim.state import HELD_BACK, JITTER
 from netsim.tables import build_tables
 from netsim.trace import MessageTrace
 from netsim.world import World
@@ -134,6 +139,9 @@ class Simulation:
         self._probes = tuple(probes)
         self._check_columns()
         self._tables = build_tables(world, seed)
+        if any(getattr(probe, "needs_ages", False) for probe in self._probes):
+            self._tables.measure_ages()
+        self._faults = Faults(world.topology)  # type: ignore[arg-type]
         if trace is not None:
             trace.begin(world, self._tables.settings["seed"][0])
         self._engine = start_engine(engine, world, self._tables, self.env, threads=threads, trace=trace)
@@ -144,6 +152,8 @@ class Simulation:
         self._stopped: str | None = None
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
         self._routers = {name: len(self._users) + number for number, name in enumerate(world.router_ids)}
+        for time, node in departures(world, self._tables):
+            self.env.at(time, (SCRIPTED, 0, node), self._departure(node))
 
     def run(
         self,
@@ -199,22 +209,118 @@ class Simulation:
     # -- what scripts can do ---------------------------------------------------------------------------------------
 
     def set_online(self, online: bool, *, user: Hashable = None, router: Hashable = None) -> None:
-        """Take a node up or down; where it has churn, until its next session begins."""
-        self._tables.nodes["online"][self._node(user, router)] = bool(online)
+        """Take a node up or down; where it has churn, until its next session begins.
 
-    def set_loss(self, loss: float) -> None:
-        """Change the probability of loss of all messages sent from now on."""
-        if not isinstance(loss, int | float | np.number) or isinstance(loss, bool) or not 0 <= loss <= 1:
-            raise ValueError(f"loss must be in [0, 1], got {loss!r}; pass a fraction, not a percentage")
-        self._tables.settings["loss"] = loss
-        self._tables.settings["loss_rule"] = 0
+        A node that is held, or has quit, stays as it is until it is released.
+        """
+        node = self._node(user, router)
+        self._tables.life["up"][node] = bool(online)
+        sessions.settle(self._tables.state, node)
+
+    def hold_offline(self, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Keep a node offline, whatever its sessions say, until it is released as often as it was held."""
+        self._hold("held_offline", 1, self._node(user, router), "offline")
+
+    def release_offline(self, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Undo `hold_offline` once; the node does again what its sessions say."""
+        self._hold("held_offline", -1, self._node(user, router), "offline")
+
+    def hold_online(self, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Keep a node online, whatever its sessions say, until it is released; `hold_offline` is stronger."""
+        self._hold("held_online", 1, self._node(user, router), "online")
+
+    def release_online(self, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Undo `hold_online` once; the node does again what its sessions say."""
+        self._hold("held_online", -1, self._node(user, router), "online")
+
+    def reset(self, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Let a node lose all that it has learned, as `user_return="reset"` does when one comes back."""
+        sessions.reset(self._tables.state, self._node(user, router))
+
+    def depart(self, *, user: Hashable = None, router: Hashable = None) -> None:
+        """Let a node quit for good; the world's `rehosting` says what becomes of a router's items."""
+        depart(self.world, self._tables, self._engine, self._node(user, router), self.env.now)
+
+    def set_loss(self, loss: float | GilbertElliott) -> None:
+        """Change how messages sent from now on are lost, beside what links lose."""
+        if not isinstance(loss, GilbertElliott):
+            _check_share("loss", loss)
+        self._tables.set_loss(loss)
+        self._engine.contacts_changed()
+
+    def set_duplication(self, probability: float) -> None:
+        """Change the probability that the network makes a second copy of a message sent from now on."""
+        _check_share("probability", probability)
+        self._tables.settings["duplication"] = probability
+
+    def set_reordering(self, reordering: Reordering | None) -> None:
+        """Change which messages sent from now on are held back."""
+        if not isinstance(reordering, Reordering | None):
+            raise ValueError(f"reordering must be a Reordering or None, got {reordering!r}")
+        self._tables.settings["reordering"] = 0.0 if reordering is None else reordering.probability
+        self._tables.set_law(HELD_BACK, Constant(0.0) if reordering is None else reordering.extra)  # type: ignore[arg-type]
 
     def set_delay(self, delay: Distribution | float) -> None:
         """Change the drawn part of the delay, in seconds, of all messages sent from now on."""
         delay = as_distribution(delay, name="delay", least=0.0)
-        self._tables.laws, self._tables.pool = compile_distributions([delay])
+        self._tables.set_law(JITTER, delay)
         self._tables.settings["delay_rule"] = 0
         self._engine.delays_changed(delay.lowest())
+
+    def shift_latency(self, *, seconds: float = 0.0, factor: float = 1.0) -> None:
+        """Lengthen (or shorten) what messages sent from now on take: base delays times a factor, and seconds more.
+
+        Shifts add up, until `unshift_latency` takes one back.
+        """
+        self._faults.add_shift(seconds, factor)
+        self._latency_shifted()
+
+    def unshift_latency(self, *, seconds: float = 0.0, factor: float = 1.0) -> None:
+        """Take back a shift of latency; the arguments are those of `shift_latency`."""
+        self._faults.remove_shift(seconds, factor)
+        self._latency_shifted()
+
+    def fail_links(self, links: Iterable[tuple[Hashable, Hashable]]) -> None:
+        """Take links of the topology down, in both directions; messages sent from now on take other paths."""
+        self._faults.fail_links(links)
+        self._paths_changed()
+
+    def repair_links(self, links: Iterable[tuple[Hashable, Hashable]]) -> None:
+        """Take failed links up again."""
+        self._faults.repair_links(links)
+        self._paths_changed()
+
+    def fail_places(self, places: Iterable[Hashable]) -> None:
+        """Take all links of places down; nodes there stay online, and reach only each other."""
+        self._faults.fail_places(places)
+        self._paths_changed()
+
+    def repair_places(self, places: Iterable[Hashable]) -> None:
+        """Take failed places up again."""
+        self._faults.repair_places(places)
+        self._paths_changed()
+
+    def partition(self, places: Iterable[Hashable]) -> None:
+        """Cut all links between these places and the others."""
+        self._faults.partition(places)
+        self._paths_changed()
+
+    def heal(self, places: Iterable[Hashable] | None = None) -> None:
+        """Undo the partition that cut these places off, or all partitions."""
+        self._faults.heal(places)
+        self._paths_changed()
+
+    def nodes_at(self, places: Iterable[Hashable]) -> tuple[list[Hashable], list[Hashable]]:
+        """Ids of the users and of the routers that sit at some places."""
+        underlay = self._tables.base.underlay
+        index = {place: number for number, place in enumerate(underlay.places)}
+        chosen = list(places)
+        for place in chosen:
+            if place not in index:
+                raise ValueError(f"places names {place!r}, which is not a place of {underlay!r}")
+        there = np.isin(self._tables.base.places, [index[place] for place in chosen])
+        users = [name for name, node in self._users.items() if there[node]]
+        return users, [name for name, node in self._routers.items() if there[node]]
 
     def set_contacts(self, contacts: Iterable[Hashable], *, user: Hashable = None, router: Hashable = None) -> None:
         """Give a user another list of routers, or a router another list of users, for its later broadcasts."""
@@ -237,6 +343,24 @@ class Simulation:
         return View(self.world, self.env.now, self._tables)
 
     # --------------------------------------------------------------------------------------------------------------
+
+    def _departure(self, node: int) -> Callable[[simpy.Event], None]:
+        return lambda _: depart(self.world, self._tables, self._engine, node, self.env.now)
+
+    def _hold(self, column: str, change: int, node: int, how: str) -> None:
+        if self._tables.life[column][node] + change < 0:
+            name = [*self._users, *self._routers][node]
+            raise ValueError(f"node {name!r} is not held {how} now; call hold_{how} before release_{how}")
+        self._tables.life[column][node] += change
+        sessions.settle(self._tables.state, node)
+
+    def _paths_changed(self) -> None:
+        self._tables.change_paths(self._faults.underlay)
+        self._engine.contacts_changed()
+
+    def _latency_shifted(self) -> None:
+        self._tables.settings["shift"], self._tables.settings["stretch"] = self._faults.shift
+        self._engine.contacts_changed()
 
     def _node(self, user: Hashable, router: Hashable) -> int:
         if (user is None) == (router is None):
@@ -338,6 +462,11 @@ class Simulation:
                 if column in seen:
                     raise ValueError(f"two probes measure a column {column!r}; give one another name=...")
                 seen.add(column)
+
+
+def _check_share(name: str, value: Any) -> None:
+    if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise ValueError(f"{name} must be in [0, 1], got {value!r}; pass a fraction, not a percentage")
 
 
 def _check_seconds(name: str, value: Any, *, above: float, below: float = math.inf) -> None:

@@ -27,6 +27,18 @@ SETTINGS = np.dtype(
         ("minimum_delay", "f8"),
         ("loss", "f8"),
         ("profile_size", "i8"),  # bytes of a profile message without attached ratings
+        # Bursts of loss, where `bursts`: mean seconds in the good and in the bad state, and the loss in each.
+        ("bursts", "?"),
+        ("mean_good", "f8"),
+        ("mean_bad", "f8"),
+        ("loss_good", "f8"),
+        ("loss_bad", "f8"),
+        ("duplication", "f8"),  # probability
+        ("reordering", "f8"),  # probability that a message is held back
+        ("stretch", "f8"),  # factor of path latencies, and
+        ("shift", "f8"),  # seconds added to every delay: what scripts change
+        ("user_return", "i8"),  # KEEP, RESET or RESTORE
+        ("router_return", "i8"),
         # Addresses of a researcher's own rules (`netsim.rules`); 0 where there is none.
         ("user_rule", "i8"),
         ("item_rule", "i8"),
@@ -40,8 +52,6 @@ NODE = np.dtype(
         ("key", "u8"),
         ("period", "f8"),  # seconds; the mean gap of a Poisson timer
         ("phase", "f8"),  # seconds
-        ("mean_online", "f8"),  # seconds; inf where the node has no churn
-        ("mean_offline", "f8"),
         ("contact_start", "i8"),  # its edges are contacts[contact_start : contact_start + contact_count]
         ("contact_count", "i8"),
         ("owned_start", "i8"),  # its profiles are owned[owned_start : owned_start + owned_count]
@@ -54,6 +64,39 @@ NODE = np.dtype(
     ],
     align=True,
 )
+# How a node comes and goes. Apart from its row in `nodes`, since most events do not read it.
+LIFE = np.dtype(
+    [
+        ("law", "i8"),  # row in `laws` of its sessions online; the next row is of those offline; NO_LAW: none
+        ("correlation", "f8"),
+        ("score_online", "f8"),  # normal score of the last session online, NaN before the first
+        ("score_offline", "f8"),
+        ("amplitude", "f8"),  # of the change over a day
+        ("peak", "f8"),  # seconds
+        ("day", "f8"),  # seconds
+        # Sessions read from a trace: their ends are trace[trace_start : trace_start + trace_count] - trace_origin.
+        ("trace_start", "i8"),
+        ("trace_count", "i8"),
+        ("trace_at", "i8"),  # number within the segment of session 1
+        ("trace_origin", "f8"),  # seconds of the segment that are over at time 0
+        ("trace_repeat", "?"),
+        ("trace_after", "?"),  # online once the segment is over
+        ("trace_online", "?"),  # whether the segment begins online
+        ("first_online", "?"),  # whether session 1 is online
+        ("residual", "?"),  # whether session 1 had begun before time 0
+        ("up", "?"),  # what its sessions say; it is online if so and nothing holds it
+        ("departed", "?"),
+        ("saved", "?"),  # whether it has written a checkpoint
+        ("held_offline", "i4"),  # how many hold it
+        ("held_online", "i4"),
+        ("checkpoint_phase", "f8"),  # seconds
+        ("checkpoint_period", "f8"),  # seconds; inf where it writes none
+        ("incoming", "i8"),  # first edge that leads to it; the others follow in `next_incoming`
+    ],
+    align=True,
+)
+NO_LAW = -1
+KEEP, RESET, RESTORE = 0, 1, 2  # what a node has when it comes back
 PROFILE_ROW = np.dtype(
     [
         ("key", "u8"),
@@ -63,6 +106,7 @@ PROFILE_ROW = np.dtype(
         ("updates", "i8"),
         ("known", "i8"),  # ratings known to the owner for this profile
         ("rate", "f8"),  # initial learning rate
+        ("incarnation", "i8"),  # how often it was made anew
     ],
     align=True,
 )
@@ -102,8 +146,18 @@ DISCLOSURE = np.dtype([("routers", "i4"), ("last", "i4")], align=True)
 # An item named in a request, and the user's answer to it in the reply.
 ANSWER_ROW = np.dtype([("offset", "i8"), ("state", "i8"), ("value", "f8")], align=True)
 
+# What the path of an edge does beside delaying, there and back: probability of loss, transmission in seconds per byte.
+PATH = np.dtype([("loss", "f8"), ("loss_back", "f8"), ("per_byte", "f8"), ("per_byte_back", "f8")], align=True)
+
+# The chain of good and bad states of an ordered pair of nodes, as far as it has been followed.
+CHANNEL = np.dtype([("until", "f8"), ("sojourn", "i4"), ("bad", "?")], align=True)
+UNSEEN = -1  # sojourn of a channel that nothing was sent over yet
+
+# What a checkpoint holds of a profile beside its numbers.
+SAVED = np.dtype([("updates", "i8"), ("known", "i8")], align=True)
+
 # The world's distributions, by their row in `laws`.
-JITTER = 0
+JITTER, HELD_BACK, INITIAL, USER_ONLINE, USER_OFFLINE, ROUTER_ONLINE, ROUTER_OFFLINE = range(7)
 
 
 class State(NamedTuple):
@@ -132,6 +186,20 @@ class State(NamedTuple):
         Messages and bytes by kind and fate.
     updates : int64, shape (2,)
         Updates of user profiles and of item profiles so far.
+    life : LIFE, shape (n_nodes,)
+    trace : float64
+        Ends of sessions of traces, in seconds.
+    next_incoming : int64, shape (n_edges,)
+        The next edge that leads to the same receiver, or -1.
+    paths : PATH, shape (n_edges,); or empty, where no path loses anything or takes time for each byte
+    channels : CHANNEL, shape (2 n_edges,); or empty, where loss has no bursts
+        Two for each edge: there, and back.
+    emitted : float64, shape (n_slots,); or empty, where nothing measures ages
+        Time in seconds at which the profile that was taken last was sent; NaN before the first.
+    saved_values : float64, shape (n_profiles, rank); or empty, where nobody writes checkpoints
+    saved_profiles : SAVED, shape (n_profiles,)
+    saved_slots : SLOT, shape (n_slots,)
+        What each node's last checkpoint holds.
     """
 
     settings: np.ndarray
@@ -150,3 +218,12 @@ class State(NamedTuple):
     disclosures: np.ndarray
     accounts: np.ndarray
     updates: np.ndarray
+    life: np.ndarray
+    trace: np.ndarray
+    next_incoming: np.ndarray
+    paths: np.ndarray
+    channels: np.ndarray
+    emitted: np.ndarray
+    saved_values: np.ndarray
+    saved_profiles: np.ndarray
+    saved_slots: np.ndarray

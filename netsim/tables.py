@@ -1,69 +1,94 @@
 """The state of a world at time 0, and what changes of it replace arrays."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import ITEM, ROUTER, USER, entity_keys, seed_word
-from algorithms.distributions import Constant, Uniform, compile_distributions, sample_each
+from algorithms.distributions import Constant, Distribution, Uniform, compile_distributions, sample_each
 from algorithms.learning import initial_profiles
-from algorithms.ratings import Ratings
-from netsim.churn import OnOff, first_online
+from netsim import sessions
+from netsim.churn import Checkpoint
 from netsim.contacts import GivenContacts, Hosting
+from netsim.edges import Base, link_incoming, unseen_channels
+from netsim.life import build_life, return_policy, session_lengths
+from netsim.loss import GilbertElliott
 from netsim.messages import FATES, MESSAGE_KINDS, NUMBER, PROFILE, message_size
 from netsim.placement import highest_weight
 from netsim.rules import DELAY, LOSS, UPDATE, rule_address
-from netsim.state import DISCLOSURE, EDGE, NODE, NOT_RATED, PROFILE_ROW, RATED, SETTINGS, SLOT, UNASKED, State
+from netsim.state import (
+    DISCLOSURE,
+    HELD_BACK,
+    INITIAL,
+    JITTER,
+    NODE,
+    PATH,
+    PROFILE_ROW,
+    ROUTER_OFFLINE,
+    ROUTER_ONLINE,
+    SAVED,
+    SETTINGS,
+    SLOT,
+    USER_OFFLINE,
+    USER_ONLINE,
+    State,
+)
 from netsim.timers import Periodic, Timer
+from netsim.topology import Underlay
 from netsim.world import World
 
 __all__ = ["Tables", "build_tables"]
 
 
-@dataclass
 class Tables:
-    """All state of a running network: the arrays of `State`, and what edges are made from.
+    """All state of a running network, and what edges are made from. The arrays are also attributes by their names.
 
-    A change of contacts or delays replaces some of the arrays; `state` gives those of the moment.
+    A change of contacts, paths or hosting replaces some of the arrays.
+
+    Attributes
+    ----------
+    state : State
+        The arrays of this moment.
+    base : Base
+    distributions : list of Distribution
+        Those of the rows of `laws`.
     """
 
-    settings: np.ndarray
-    laws: np.ndarray
-    pool: np.ndarray
-    values: np.ndarray
-    profiles: np.ndarray
-    nodes: np.ndarray
-    owned: np.ndarray
-    contacts: np.ndarray
-    edges: np.ndarray
-    slots: np.ndarray
-    own_start: np.ndarray
-    own_item: np.ndarray
-    own_value: np.ndarray
-    disclosures: np.ndarray
-    accounts: np.ndarray
-    updates: np.ndarray
-    base: "Base"
+    def __init__(self, state: State, base: "Base", distributions: list[Distribution]) -> None:
+        self.state = state
+        self.base = base
+        self.distributions = distributions
 
-    def state(self) -> State:
-        """The arrays of this moment."""
-        return State(**{name: getattr(self, name) for name in State._fields})
+    def __getattr__(self, name: str) -> Any:
+        if name in State._fields:
+            return getattr(self.state, name)
+        raise AttributeError(f"Tables has no attribute {name!r}")
+
+    def put(self, **arrays: np.ndarray) -> None:
+        """Put other arrays into the place of some."""
+        self.state = self.state._replace(**arrays)
 
     @property
     def n_users(self) -> int:
         """Number of users; node and profile numbers below it are users'."""
-        return len(self.own_start) - 1
+        return len(self.state.own_start) - 1
 
     def profile_bytes(self) -> np.ndarray:
         """Bytes of profile that each node sent so far, headers aside; int64, shape (n_nodes,)."""
-        return self.nodes["profiles_sent"] * (NUMBER * int(self.settings[0]["rank"]))
+        return self.state.nodes["profiles_sent"] * (NUMBER * int(self.state.settings[0]["rank"]))
 
     def edge_between(self, sender: int, receiver: int) -> int | None:
         """The edge between two nodes, if there ever was one."""
-        found = np.flatnonzero((self.edges["sender"] == sender) & (self.edges["receiver"] == receiver))
+        edges = self.state.edges
+        found = np.flatnonzero((edges["sender"] == sender) & (edges["receiver"] == receiver))
         return int(found[0]) if len(found) else None
+
+    def contacts_of(self, node: int) -> np.ndarray:
+        """Nodes in the contact list of a node, ascending."""
+        row = self.state.nodes[node]
+        chosen = self.state.contacts[row["contact_start"] : row["contact_start"] + row["contact_count"]]
+        return self.state.edges["receiver"][chosen].astype(np.int64)
 
     def set_contacts(self, node: int, receivers: np.ndarray) -> None:
         """Give a node another contact list; edges that it had before keep their state.
@@ -77,98 +102,125 @@ class Tables:
         receivers = np.unique(receivers)
         existing = {r: self.edge_between(node, r) for r in receivers.tolist()}
         fresh = np.array([r for r, edge in existing.items() if edge is None], dtype=np.int64)
-        edges, slots = self.base.make_edges(np.full(len(fresh), node), fresh, len(self.slots))
         existing |= {r: len(self.edges) + n for n, r in enumerate(fresh.tolist())}
-        self.edges, self.slots = np.concatenate([self.edges, edges]), np.concatenate([self.slots, slots])
-        row = self.nodes[node]
+        self.add_edges(np.full(len(fresh), node), fresh)
+        row = self.state.nodes[node]
         row["contact_start"], row["contact_count"] = len(self.contacts), len(receivers)
-        self.contacts = np.concatenate(
-            [self.contacts, np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)]
-        )
+        listed = np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)
+        self.put(contacts=np.concatenate([self.contacts, listed]))
 
+    def add_edges(self, sender: np.ndarray, receiver: np.ndarray) -> None:
+        """Add edges between the given nodes, with all that stands beside them."""
+        if len(sender) == 0:
+            return
+        state = self.state
+        edges, slots = self.base.make_edges(sender, receiver, len(state.slots))
+        following = np.concatenate([state.next_incoming, np.full(len(edges), -1)])
+        link_incoming(state.life, edges["receiver"], len(state.edges), following)
+        self.put(edges=np.concatenate([state.edges, edges]), next_incoming=following)
+        self._add_slots(slots)
+        if len(state.channels):
+            self.put(channels=np.concatenate([state.channels, unseen_channels(len(edges))]))
+        if len(state.paths):
+            self.put(paths=np.concatenate([state.paths, self.base.paths_of(edges["sender"], edges["receiver"])]))
 
-@dataclass
-class Base:
-    """Placement, paths and hosting: what the edges of any contact list are made from.
+    def _add_slots(self, slots: np.ndarray) -> None:
+        state = self.state
+        self.put(slots=np.concatenate([state.slots, slots]))
+        if len(state.emitted):
+            self.put(emitted=np.concatenate([state.emitted, np.full(len(slots), np.nan)]))
+        if len(state.saved_values):
+            self.put(saved_slots=np.concatenate([state.saved_slots, slots]))
 
-    Attributes
-    ----------
-    ratings : Ratings
-    hosted : int64, shape (n_items,)
-        Items grouped by router.
-    hosted_start : int64, shape (n_routers + 1,)
-    user_row, router_row : int64
-        Row of each user's place in `up`, and of each router's in `down`.
-    up : float64, shape (places of users, places of routers)
-    down : float64, shape (places of routers, places of users)
-        Path latencies in seconds.
-    access : float64, shape (n_nodes,)
-        Access delay of each node in seconds.
-    node_keys : uint64, shape (n_nodes,)
-    """
+    def set_law(self, which: int, distribution: Distribution) -> None:
+        """Put another distribution into a row of `laws`."""
+        self.distributions[which] = distribution
+        laws, pool = compile_distributions(self.distributions)
+        self.put(laws=laws, pool=pool)
 
-    ratings: Ratings
-    hosted: np.ndarray
-    hosted_start: np.ndarray
-    user_row: np.ndarray
-    router_row: np.ndarray
-    up: np.ndarray
-    down: np.ndarray
-    access: np.ndarray
-    node_keys: np.ndarray
+    def set_loss(self, loss: "float | GilbertElliott") -> None:
+        """Change how messages are lost."""
+        _set_loss(self.state.settings, loss)
+        if isinstance(loss, GilbertElliott):
+            # A chain is a function of the pair and the time: it is followed anew from time 0, under the new means.
+            self.put(channels=unseen_channels(len(self.state.edges)))
 
-    def make_edges(self, sender: np.ndarray, receiver: np.ndarray, first_slot: int) -> tuple[np.ndarray, np.ndarray]:
-        """Edges and slots between the given nodes, as they are before anything was sent.
+    def measure_ages(self) -> None:
+        """Keep when what was taken was sent, for probes."""
+        if not len(self.state.emitted):
+            self.put(emitted=np.full(len(self.state.slots), np.nan))
+
+    def change_paths(self, underlay: Underlay) -> None:
+        """Let messages that are sent from now on take the paths of another underlay with the same places."""
+        self.base = self.base.over(underlay)
+        edges = self.state.edges.copy()
+        edges["base"], edges["back"] = self.base.delays(edges["sender"], edges["receiver"])
+        self.put(edges=edges)
+        if len(self.state.paths) or underlay.has_loss or underlay.has_bandwidth:
+            self.put(paths=self.base.paths_of(edges["sender"], edges["receiver"]))
+
+    def move_items(self, router: int, items: np.ndarray) -> np.ndarray:
+        """Let a router host further items, from now on, with profiles made anew.
 
         Parameters
         ----------
-        sender, receiver : int64, shape (n,)
-            One of each pair is a user, the other a router.
-        first_slot : int
-            Number of slots that exist already.
+        router : int
+            Its node.
+        items : int64, shape (n,)
+            They come after those that it hosts, in this order.
+
+        Returns
+        -------
+        int64, shape (n_edges,)
+            By how much the slots of each edge have moved.
         """
-        n_users = self.ratings.n_users
-        upward = sender < n_users
-        user = np.where(upward, sender, receiver)
-        router = np.where(upward, receiver, sender) - n_users
-        access = self.access[sender] + self.access[receiver]
-        up = self.up[self.user_row[user], self.router_row[router]] + access
-        down = self.down[self.router_row[router], self.user_row[user]] + access
+        state, n_users = self.state, self.n_users
+        row, profiles = state.nodes[router], n_users + items
+        start, before = int(row["owned_start"]), int(row["owned_count"])
+        owned = np.concatenate([state.owned, state.owned[start : start + before], profiles])
+        row["owned_start"], row["owned_count"] = len(state.owned), before + len(items)
+        state.profiles["node"][profiles] = router
+        state.profiles["offset"][profiles] = before + np.arange(len(items))
+        state.profiles["known"][profiles] = 0
+        self.put(owned=owned)
+        self.base = self.base.hosting_at(router - n_users, owned[len(state.owned) :] - n_users)
+        for profile in profiles.tolist():
+            sessions.incarnate(self.state, profile)
+        if len(state.saved_values):
+            state.saved_values[profiles] = state.values[profiles]
+            state.saved_profiles[profiles] = 0
+        shift = np.zeros(len(state.edges), dtype=np.int64)
+        ends = (state.edges["sender"] == router) | (state.edges["receiver"] == router)
+        between = (state.edges["sender"] >= n_users) & (state.edges["receiver"] >= n_users)
+        for edge in np.flatnonzero(ends & ~between).tolist():
+            shift[edge] = self._move_slots(edge, before)
+        return shift
 
-        edges = np.zeros(len(sender), dtype=EDGE)
-        edges["sender"], edges["receiver"] = sender, receiver
-        edges["base"], edges["back"] = np.where(upward, up, down), np.where(upward, down, up)
-        edges["receiver_key"] = self.node_keys[receiver]
-        n_items = np.diff(self.hosted_start)[router]
-        n_slots = np.maximum(n_items, 1)
-        ends = np.cumsum(n_slots)
-        first = ends - n_slots
-        edges["slot"] = first_slot + first
-
-        slots = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=SLOT)
-        slots["deadline"] = -np.inf
-        edge_of = np.repeat(np.arange(len(sender)), n_items)
-        offset = np.arange(len(edge_of)) - (np.cumsum(n_items) - n_items)[edge_of]
-        item = self.hosted[self.hosted_start[router][edge_of] + offset]
-        known, value = self.lookup(user[edge_of], item)
-        # A user knows his own ratings; a router has asked for none.
-        downward = ~upward[edge_of]
-        slot = first[edge_of] + offset
-        slots["state"][slot] = np.where(downward, np.where(known, RATED, NOT_RATED), UNASKED)
-        slots["value"][slot] = np.where(downward & known, value, 0.0)
-        edges["attached"] = np.bincount(edge_of[known & ~downward], minlength=len(sender))
-        return edges, slots
-
-    def lookup(self, user: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each user rated each item, and the rating (0 where he did not)."""
-        ratings = self.ratings
-        if len(ratings) == 0:
-            return np.zeros(len(user), dtype=bool), np.zeros(len(user))
-        order = ratings.user * ratings.n_items + ratings.item
-        wanted = user * ratings.n_items + item
-        position = np.minimum(np.searchsorted(order, wanted), len(order) - 1)
-        known = order[position] == wanted
-        return known, np.where(known, ratings.value[position], 0.0)
+    def _move_slots(self, edge: int, kept: int) -> int:
+        """Give an edge longer room for its slots, of which the first `kept` stay as they are; returns how far."""
+        state = self.state
+        link = state.edges[edge : edge + 1]
+        made, slots = self.base.make_edges(link["sender"], link["receiver"], len(state.slots))
+        first, here = int(link["slot"][0]), len(state.slots)
+        old = slice(first, first + max(1, kept))
+        new = slice(here, here + max(1, kept))
+        stay = slots[: max(1, kept)]
+        fresh_first = stay.copy()
+        stay[:] = state.slots[old]
+        if kept == 0:  # the one slot held what is known of the other node as a whole, and now an item too
+            for name in ("state", "value"):
+                stay[name] = fresh_first[name]
+        self._add_slots(slots)
+        if len(state.emitted):
+            self.state.emitted[new] = state.emitted[old]
+        if len(state.saved_values):
+            self.state.saved_slots[new] = state.saved_slots[old]
+            if kept == 0:
+                for name in ("state", "value"):
+                    self.state.saved_slots[name][new] = fresh_first[name]
+        link["slot"] = made["slot"]
+        link["attached"] = made["attached"]
+        return here - first
 
 
 def build_tables(world: World, seed: Any) -> Tables:
@@ -193,24 +245,21 @@ def build_tables(world: World, seed: Any) -> Tables:
     router_keys = entity_keys(ROUTER, router_ids)
     node_keys = np.concatenate([user_keys, router_keys])
 
-    laws, pool = compile_distributions([Constant(0.0) if callable(world.delay) else world.delay])  # type: ignore[list-item]
+    distributions = _distributions(world)
+    laws, pool = compile_distributions(distributions)
     host = _hosts(world, item_keys, router_keys, word)
     hosted = np.argsort(host, kind="stable")
     hosted_start = np.searchsorted(host[hosted], np.arange(n_routers + 1))
 
-    places = world.placement.places(world.topology, node_keys, ratings.user_ids, router_ids, word)  # type: ignore[arg-type]
-    user_places, user_row = np.unique(places[:n_users], return_inverse=True)
-    router_places, router_row = np.unique(places[n_users:], return_inverse=True)
     base = Base(
         ratings=ratings,
-        hosted=hosted,
-        hosted_start=hosted_start,
-        user_row=user_row,
-        router_row=router_row,
-        up=world.topology.path_latency(user_places, router_places),  # type: ignore[union-attr]
-        down=world.topology.path_latency(router_places, user_places),  # type: ignore[union-attr]
+        underlay=world.topology,  # type: ignore[arg-type]
+        hosted=tuple(np.split(hosted, hosted_start[1:-1])),
+        places=world.placement.places(world.topology, node_keys, ratings.user_ids, router_ids, word),  # type: ignore[arg-type]
         access=sample_each(world.access, word, purposes.ACCESS_DELAY, node_keys),  # type: ignore[arg-type]
         node_keys=node_keys,
+        pair_delay=world.pair_delay,  # type: ignore[arg-type]
+        seed=word,
     )
 
     lists = _contact_lists(world, Hosting(ratings, host, ratings.user_ids, router_ids, user_keys, router_keys, word))
@@ -230,8 +279,9 @@ def build_tables(world: World, seed: Any) -> Tables:
     users["fan_out"], routers["fan_out"] = world.user_fan_out or 0, world.router_fan_out or 0
     _set_timer(users, world.user_broadcast, word)  # type: ignore[arg-type]
     _set_timer(routers, world.router_broadcast, word)  # type: ignore[arg-type]
-    _set_churn(users, world.user_churn, word)
-    _set_churn(routers, world.router_churn, word)
+    life, trace = build_life(world, nodes, n_users, word)
+    following = np.full(len(edges), -1)
+    link_incoming(life, receiver, 0, following)
 
     profiles = np.zeros(n_users + n_items, dtype=PROFILE_ROW)
     profiles["key"] = np.concatenate([user_keys, item_keys])
@@ -249,7 +299,13 @@ def build_tables(world: World, seed: Any) -> Tables:
     settings["attach_ratings"] = world.rating_exchange == "attach"
     settings["request_timeout"] = world.request_timeout
     settings["minimum_delay"] = world.minimum_delay
-    settings["loss"] = 0.0 if callable(world.loss) else world.loss
+    if not callable(world.loss):
+        _set_loss(settings, world.loss)
+    settings["duplication"] = world.duplication
+    settings["reordering"] = 0.0 if world.reordering is None else world.reordering.probability
+    settings["stretch"] = 1.0
+    settings["user_return"] = return_policy(world.user_return)
+    settings["router_return"] = return_policy(world.router_return)
     for name, rule, kind in (
         ("user_rule", world.update_user, UPDATE),
         ("item_rule", world.update_item, UPDATE),
@@ -259,11 +315,14 @@ def build_tables(world: World, seed: Any) -> Tables:
         settings[name] = 0 if rule is None else rule_address(rule, kind)
     settings["profile_size"] = message_size(PROFILE, learning.rank, 0)
 
-    return Tables(
+    values = initial_profiles(profiles["key"], learning, (ratings.scale.low, ratings.scale.high), seed=word)
+    has_paths = base.underlay.has_loss or base.underlay.has_bandwidth
+    checkpoints = isinstance(world.user_return, Checkpoint) or isinstance(world.router_return, Checkpoint)
+    state = State(
         settings=settings,
         laws=laws,
         pool=pool,
-        values=initial_profiles(profiles["key"], learning, (ratings.scale.low, ratings.scale.high), seed=word),
+        values=values,
         profiles=profiles,
         nodes=nodes,
         owned=np.concatenate([np.arange(n_users), n_users + hosted]),
@@ -276,8 +335,41 @@ def build_tables(world: World, seed: Any) -> Tables:
         disclosures=_undisclosed(len(ratings)),
         accounts=np.zeros((len(MESSAGE_KINDS), len(FATES), 2), dtype=np.int64),
         updates=np.zeros(2, dtype=np.int64),
-        base=base,
+        life=life,
+        trace=trace,
+        next_incoming=following,
+        paths=base.paths_of(sender, receiver) if has_paths else np.zeros(0, dtype=PATH),
+        channels=unseen_channels(len(edges) if isinstance(world.loss, GilbertElliott) else 0),
+        emitted=np.zeros(0),
+        saved_values=values.copy() if checkpoints else np.zeros((0, learning.rank)),
+        saved_profiles=np.zeros(len(profiles) if checkpoints else 0, dtype=SAVED),
+        saved_slots=slots.copy() if checkpoints else np.zeros(0, dtype=SLOT),
     )
+    return Tables(state, base, distributions)
+
+
+def _distributions(world: World) -> list[Distribution]:
+    """The world's distributions, in the order of the rows of `State.laws`."""
+    scale = world.ratings.scale
+    found: dict[int, Any] = {
+        JITTER: Constant(0.0) if callable(world.delay) else world.delay,
+        HELD_BACK: Constant(0.0) if world.reordering is None else world.reordering.extra,
+        INITIAL: world.learning.initial_for(scale.low, scale.high),
+    }
+    found |= dict(zip((USER_ONLINE, USER_OFFLINE), session_lengths(world.user_churn), strict=True))
+    found |= dict(zip((ROUTER_ONLINE, ROUTER_OFFLINE), session_lengths(world.router_churn), strict=True))
+    return [found[row] for row in range(len(found))]
+
+
+def _set_loss(settings: np.ndarray, loss: Any) -> None:
+    """Write down how messages are lost, which a rule of one's own no longer says."""
+    settings["loss_rule"] = 0
+    settings["bursts"] = isinstance(loss, GilbertElliott)
+    if isinstance(loss, GilbertElliott):
+        settings["mean_good"], settings["mean_bad"] = loss.mean_gap, loss.burst_length
+        settings["loss_good"], settings["loss_bad"] = loss.loss_good, loss.loss_bad
+    else:
+        settings["loss"] = loss
 
 
 def _undisclosed(n_ratings: int) -> np.ndarray:
@@ -325,11 +417,3 @@ def _set_timer(nodes: np.ndarray, timer: Timer, seed: np.uint64) -> None:
     phase = Uniform(0.0, 1.0) if timer.phase is None else timer.phase
     drawn = sample_each(phase, seed, purposes.TIMER_PHASE, nodes["key"])  # type: ignore[arg-type]
     nodes["phase"] = drawn * nodes["period"] if timer.phase is None else drawn
-
-
-def _set_churn(nodes: np.ndarray, churn: OnOff | None, seed: np.uint64) -> None:
-    nodes["online"] = True
-    nodes["mean_online"] = np.inf
-    if churn is not None:
-        nodes["mean_online"], nodes["mean_offline"] = churn.mean_online, churn.mean_offline
-        nodes["online"] = [first_online(seed, key, churn.mean_online, churn.mean_offline) for key in nodes["key"]]

@@ -11,8 +11,10 @@ import numpy as np
 from algorithms.distributions import Constant, Distribution, as_distribution, describe_distribution
 from algorithms.learning import Learning
 from algorithms.ratings import Ratings
-from netsim.churn import OnOff
+from netsim.availability import AvailabilityTrace
+from netsim.churn import Checkpoint, OnOff, Sessions
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
+from netsim.loss import GilbertElliott, Reordering
 from netsim.placement import GivenPlacement, Placement, RandomPlacement
 from netsim.rules import DELAY, LOSS, UPDATE, check_rule, is_compiled
 from netsim.timers import Periodic, Timer, as_timer
@@ -21,6 +23,8 @@ from netsim.topology import Underlay
 __all__ = ["World"]
 
 Rule = Callable[..., Any]
+Churn = OnOff | Sessions | AvailabilityTrace
+Return = Literal["keep", "reset"] | Checkpoint
 
 ONE_PLACE = Underlay.from_graph(nx.empty_graph(1))
 
@@ -53,21 +57,37 @@ class World:
         The part of the one-way delay, in seconds, that is drawn for each message (jitter). A function `rule(word,
         base, now)` returns it from a 64-bit word of chance, the path latency with access delays, and the time of
         sending, both in seconds.
+    pair_delay : float or Distribution
+        A further part of the one-way delay in seconds, drawn once for each pair of a user and a router, which keep it
+        for the run, in both directions.
     access : float or Distribution
         Access delay of a node in seconds, drawn once for each node; sender's and receiver's are both added.
     minimum_delay : float
         No message takes less, in seconds.
-    loss : float or function
-        Probability that a message is dropped on its way. A function `rule(word, base, now)` returns whether it is;
-        arguments as for `delay`.
+    loss : float, GilbertElliott or function
+        Probability that a message is dropped on its way, beside what the links of the topology lose. Losses in bursts
+        are a `GilbertElliott`. A function `rule(word, base, now)` returns whether a message is lost; arguments as for
+        `delay`.
+    duplication : float
+        Probability that the network makes a second copy of a message that it does not lose, with a delay of its own.
+    reordering : Reordering, optional
+        Some messages are held back by an extra delay, so that later ones overtake them, beyond what jitter does.
     discard_stale : bool
         Whether a receiver discards a message whose stamp is not newer than the last one taken from that emitter.
     rating_exchange : {"request", "attach"}
         Whether routers ask for ratings that they do not know, or users attach them to their broadcasts.
     request_timeout : float
         Seconds after which a router may ask again.
-    user_churn, router_churn : OnOff, optional
+    user_churn, router_churn : OnOff, Sessions or AvailabilityTrace, optional
         How nodes come and go. Default: they stay online.
+    user_return, router_return : {"keep", "reset"} or Checkpoint
+        What a node has when it comes back: all that it had; nothing of what it had learned; or what its last
+        checkpoint holds, and nothing where it had written none.
+    user_lifetime, router_lifetime : float or Distribution, optional
+        Seconds after which a node quits for good, drawn once for each. Default: they stay.
+    rehosting : {"fresh", "handover"}, optional
+        What happens to the items of a router that quits: another router that is online hosts them, with fresh
+        profiles, or with the quitter's last ones, which come by a message each. Default: the items are lost.
     learning : Learning
         Rank, regularization, learning rate, initial profiles.
     update_user, update_item : function, optional
@@ -96,14 +116,22 @@ class World:
     user_fan_out: int | None = None
     router_fan_out: int | None = None
     delay: Distribution | float | Rule = Constant(0.0)
+    pair_delay: Distribution | float = Constant(0.0)
     access: Distribution | float = Constant(0.0)
     minimum_delay: float = 1e-3
-    loss: float | Rule = 0.0
+    loss: float | GilbertElliott | Rule = 0.0
+    duplication: float = 0.0
+    reordering: Reordering | None = None
     discard_stale: bool = True
     rating_exchange: Literal["request", "attach"] = "request"
     request_timeout: float = 60.0
-    user_churn: OnOff | None = None
-    router_churn: OnOff | None = None
+    user_churn: Churn | None = None
+    router_churn: Churn | None = None
+    user_return: Return = "keep"
+    router_return: Return = "keep"
+    user_lifetime: Distribution | float | None = None
+    router_lifetime: Distribution | float | None = None
+    rehosting: Literal["fresh", "handover"] | None = None
     learning: Learning = Learning()
     update_user: Rule | None = None
     update_item: Rule | None = None
@@ -126,7 +154,8 @@ class World:
             value = getattr(self, name)
             if value is not None and (not _is_integer(value) or value < 1):
                 raise ValueError(f"{name} must be an integer >= 1, or None for all contacts, got {value!r}")
-        self._set("access", as_distribution(self.access, name="access", least=0.0))
+        for name in ("access", "pair_delay"):
+            self._set(name, as_distribution(getattr(self, name), name=name, least=0.0))
         if callable(self.delay):
             check_rule(self.delay, name="delay", kind=DELAY)
         else:
@@ -135,18 +164,17 @@ class World:
         self._check_number("request_timeout", "a number of seconds > 0", lambda value: value > 0)
         if callable(self.loss):
             check_rule(self.loss, name="loss", kind=LOSS)
-        else:
-            self._check_number(
-                "loss", "in [0, 1]", lambda value: 0 <= value <= 1, "; pass a fraction, not a percentage"
-            )
+        elif not isinstance(self.loss, GilbertElliott):
+            self._check_share("loss", "in [0, 1], a GilbertElliott or a function")
+        self._check_share("duplication", "in [0, 1]")
+        self._check_type("reordering", Reordering, type(None))
         for name in ("update_user", "update_item"):
             if getattr(self, name) is not None:
                 check_rule(getattr(self, name), name=name, kind=UPDATE)
         self._check_type("discard_stale", bool)
         if self.rating_exchange not in ("request", "attach"):
             raise ValueError(f"rating_exchange must be 'request' or 'attach', got {self.rating_exchange!r}")
-        self._check_type("user_churn", OnOff, type(None))
-        self._check_type("router_churn", OnOff, type(None))
+        self._check_coming_and_going()
         self._check_type("learning", Learning)
 
     def replace(self, **changes: Any) -> "World":
@@ -212,6 +240,26 @@ class World:
             raise ValueError(f"{name} must be {wanted}, got {value!r}{mend}")
         self._set(name, float(value))
 
+    def _check_share(self, name: str, wanted: str) -> None:
+        self._check_number(name, wanted, lambda value: 0 <= value <= 1, "; pass a fraction, not a percentage")
+
+    def _check_coming_and_going(self) -> None:
+        for role in ("user", "router"):
+            self._check_type(f"{role}_churn", OnOff, Sessions, AvailabilityTrace, type(None))
+            what = getattr(self, f"{role}_return")
+            if not isinstance(what, Checkpoint) and what not in ("keep", "reset"):
+                raise ValueError(f"{role}_return must be 'keep', 'reset' or a Checkpoint, got {what!r}")
+            name = f"{role}_lifetime"
+            if getattr(self, name) is not None:
+                self._set(name, as_distribution(getattr(self, name), name=name, least=0.0))
+        if self.rehosting not in (None, "fresh", "handover"):
+            raise ValueError(f"rehosting must be 'fresh', 'handover' or None, got {self.rehosting!r}")
+        if self.rehosting is not None and len(self.router_ids) == 1:
+            raise ValueError(
+                f"rehosting={self.rehosting!r} needs another router to host the items of one that quits, got 1 router; "
+                "give more routers, or leave rehosting out"
+            )
+
     def _check_routers(self) -> None:
         if _is_integer(self.routers):
             self._set("routers", int(self.routers))  # type: ignore[arg-type]
@@ -252,6 +300,11 @@ def _plain(value: Any) -> Any:
         return _named(value)
     if isinstance(value, Distribution):
         return describe_distribution(value)
+    if isinstance(value, AvailabilityTrace):
+        return {"type": "AvailabilityTrace", "segments": len(value.segments), "sha256": value.digest} | {
+            "after": value.after,
+            "offset": value.offset,
+        }
     if is_dataclass(value) and not isinstance(value, type | Ratings | Underlay):
         return {"type": type(value).__name__} | {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple):

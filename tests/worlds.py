@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
-import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
@@ -38,7 +37,7 @@ from netsim import (
     Uniform,
     World,
 )
-from netsim.behaviour import session_end
+from netsim.sessions import has_sessions, session_end
 from netsim.tables import build_tables
 
 __all__ = [
@@ -335,8 +334,8 @@ def ticks_at_toggles(world: World, seed: int, period: float) -> World:
     changes, n_users = {}, tables.n_users
     for role, node in (("user", 0), ("router", n_users)):
         row = tables.nodes[node]
-        if np.isfinite(row["mean_online"]):
-            end = session_end(tables.state(), node, 1, bool(row["online"]), 0.0)
+        if has_sessions(tables.state, node):
+            end = session_end(tables.state, node, 1, 0.0)
             changes[f"{role}_broadcast"] = Periodic(period, phase=float(end))
     return replace(world, **changes) if changes else world
 

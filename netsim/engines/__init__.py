@@ -46,7 +46,15 @@ class Engine(Protocol):
         ...
 
     def contacts_changed(self) -> None:
-        """Take note that edges and contact lists have changed."""
+        """Take note that edges, paths or contact lists have changed."""
+        ...
+
+    def slots_moved(self, shift: np.ndarray) -> None:
+        """Take note that the slots of each edge have moved by so much; int64, shape (edges,)."""
+        ...
+
+    def post_handover(self, edge: int, profile: int, size: int, fate: int, arrival: float) -> None:
+        """Put a snapshot of a profile onto its way over an edge between two routers, unless it is lost already."""
         ...
 
 

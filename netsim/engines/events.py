@@ -10,10 +10,22 @@ from typing import Any
 import numpy as np
 import simpy
 
-from netsim import behaviour
+from netsim import behaviour, sessions
 from netsim.clock import Clock
-from netsim.messages import CONTROL, IN_FLIGHT, MESSAGE_KINDS, PROFILE, REPLY, REQUEST, TICK, TOGGLE, message_size
-from netsim.state import ANSWER_ROW
+from netsim.messages import (
+    CHECKPOINT,
+    CONTROL,
+    HANDOVER,
+    IN_FLIGHT,
+    MESSAGE_KINDS,
+    PROFILE,
+    REPLY,
+    REQUEST,
+    TICK,
+    TOGGLE,
+    message_size,
+)
+from netsim.state import ANSWER_ROW, State
 from netsim.tables import Tables
 from netsim.timers import first_tick, next_tick
 from netsim.trace import MessageTrace
@@ -27,16 +39,20 @@ class Message(simpy.Event):
     Attributes
     ----------
     kind : int
-        REQUEST, REPLY or PROFILE.
+        REQUEST, REPLY, PROFILE or HANDOVER.
     edge : int
         The edge it travels over. A request travels over the edge from the user to the router, backwards.
     profile : int
         Whose profile it carries.
+    offset : int
+        Place of the profile among those of its sender when it was sent.
     stamp : int
         Stamp of that profile; of a request, the attempt.
+    emitted : float
+        Time of sending in seconds.
     payload : float64, shape (rank,), read-only
     count : int
-        The user's rating count, where it carries a user's profile.
+        The user's rating count, where it carries a user's profile; of a handover, the updates made.
     answers : ANSWER_ROW array or None
         Items named, or ratings answered.
     attempt : int
@@ -49,7 +65,9 @@ class Message(simpy.Event):
     kind: int
     edge: int
     profile: int
+    offset: int
     stamp: int
+    emitted: float
     payload: np.ndarray
     count: int
     answers: np.ndarray | None
@@ -72,39 +90,54 @@ class Node:
         self.number = number
         clock = engine.clock
         clock.process(self.broadcasts())
-        if np.isfinite(engine.tables.nodes[number]["mean_online"]):
-            clock.process(self.sessions(up=bool(engine.tables.nodes[number]["online"])))
+        if sessions.has_sessions(engine.state, number):
+            clock.process(self.sessions())
+        if np.isfinite(engine.tables.life["checkpoint_period"][number]):
+            clock.process(self.checkpoints())
 
     def broadcasts(self) -> Generator[simpy.Event, Any, None]:
         """Broadcast every own profile at each tick; ticks go on while the node is offline, and send nothing."""
         engine, number = self.engine, self.number
         row = engine.tables.nodes[number]
         timer = (engine.tables.settings[0]["seed"], row["key"], row["poisson"], row["period"], row["phase"])
-        first = int(row["owned_start"])
-        profiles = engine.tables.owned[first : first + int(row["owned_count"])].tolist()
         tick, time = 0, first_tick(*timer)
         while True:
             yield engine.clock.at(time, (TICK, number))
-            if engine.tables.nodes[number]["online"]:
-                for profile in profiles:
+            if engine.tables.life["departed"][number]:
+                return
+            if row["online"]:
+                first = int(row["owned_start"])
+                for profile in engine.tables.owned[first : first + int(row["owned_count"])].tolist():
                     self.broadcast(profile, tick)
             tick += 1
             time = next_tick(*timer, tick, time)
 
-    def sessions(self, up: bool) -> Generator[simpy.Event, Any, None]:
-        """Alternate between sessions online and offline; the first is online where `up`."""
-        tables, number = self.engine.tables, self.number
-        session, time = 1, 0.0
+    def sessions(self) -> Generator[simpy.Event, Any, None]:
+        """Alternate between sessions online and offline."""
+        engine, number = self.engine, self.number
+        session, time = 1, sessions.session_end(engine.state, number, 1, 0.0)
+        while time < np.inf:
+            yield engine.clock.at(time, (TOGGLE, number))
+            if engine.tables.life["departed"][number]:
+                return
+            session += 1
+            time = sessions.toggle(engine.state, number, session, time)
+
+    def checkpoints(self) -> Generator[simpy.Event, Any, None]:
+        """Write a checkpoint every so many seconds, while online."""
+        engine, number = self.engine, self.number
+        written = 0
         while True:
-            time = behaviour.session_end(self.engine.state, number, session, up, time)
-            yield self.engine.clock.at(time, (TOGGLE, number))
-            session, up = session + 1, not up
-            tables.nodes["online"][number] = up
+            yield engine.clock.at(sessions.checkpoint_time(engine.state, number, written), (CHECKPOINT, number))
+            if engine.tables.life["departed"][number]:
+                return
+            sessions.checkpoint(engine.state, number)
+            written += 1
 
     def broadcast(self, profile: int, tick: int) -> None:
         """Send a snapshot of an own profile to the contacts."""
         engine, tables, clock = self.engine, self.engine.tables, self.engine.clock
-        words, sent, fates, sizes, arrivals = engine.outbox(int(tables.nodes[self.number]["contact_count"]))
+        words, sent, fates, sizes, arrivals = engine.outbox(2 * int(tables.nodes[self.number]["contact_count"]))
         n = behaviour.broadcast(
             engine.state,
             profile,
@@ -117,7 +150,8 @@ class Node:
             arrivals,
         )
         payload = engine.snapshot(profile)
-        stamp, count = int(tables.profiles[profile]["stamp"]), self.rating_count()
+        stamp, offset = int(tables.profiles[profile]["stamp"]), int(tables.profiles[profile]["offset"])
+        count = self.rating_count()
         receivers = tables.edges["receiver"][sent[:n]].tolist()
         rows = zip(
             sent[:n].tolist(),
@@ -132,7 +166,9 @@ class Node:
             message.kind = PROFILE
             message.edge = edge
             message.profile = profile
+            message.offset = offset
             message.stamp = stamp
+            message.emitted = clock.now
             message.payload = payload
             message.count = count
             message.size = size
@@ -154,6 +190,10 @@ class Node:
         """Receive the reply to a request; only routers do."""
         raise TypeError("only a Router is replied to")
 
+    def take_handover(self, message: Any) -> None:
+        """Receive the profile of an item from the router that hosted it before; only routers do."""
+        raise TypeError("items are handed over to a Router only")
+
 
 class User(Node):
     """A user: holds ratings and one profile, takes item profiles, answers requests."""
@@ -169,8 +209,9 @@ class User(Node):
         fate = behaviour.user_takes_profile(
             engine.state,
             self.number,
-            int(tables.edges[message.edge]["slot"] + tables.profiles[message.profile]["offset"]),
+            int(tables.edges[message.edge]["slot"]) + message.offset,
             message.stamp,
+            message.emitted,
             message.payload,
             message.size,
         )
@@ -181,7 +222,7 @@ class User(Node):
         engine, tables = self.engine, self.engine.tables
         assert message.answers is not None
         answers = message.answers.copy()
-        fate, stamp, reply_fate, arrival = behaviour.user_takes_request(
+        fate, stamp, reply_fate, *arrivals = behaviour.user_takes_request(
             engine.state,
             message.edge,
             message.attempt,
@@ -193,18 +234,21 @@ class User(Node):
         if fate != CONTROL:
             return
         router = int(tables.edges[message.edge]["receiver"])
-        reply = Message(engine.clock, engine.nodes[router].take_reply)
-        reply.kind = REPLY
-        reply.edge = message.edge
-        reply.profile = self.number
-        reply.stamp = int(stamp)
-        reply.payload = engine.snapshot(self.number)
-        reply.count = self.rating_count()
-        reply.answers = answers
+        payload = engine.snapshot(self.number)
         answers.flags.writeable = False
-        reply.attempt = message.attempt
-        reply.size = message_size(REPLY, len(reply.payload), len(answers))
-        engine.send(reply, self.number, router, reply_fate, arrival)
+        for arrival in _copies(arrivals):
+            reply = Message(engine.clock, engine.nodes[router].take_reply)
+            reply.kind = REPLY
+            reply.edge = message.edge
+            reply.profile = self.number
+            reply.stamp = int(stamp)
+            reply.emitted = engine.clock.now
+            reply.payload = payload
+            reply.count = self.rating_count()
+            reply.answers = answers
+            reply.attempt = message.attempt
+            reply.size = message_size(REPLY, len(payload), len(answers))
+            engine.send(reply, self.number, router, reply_fate, arrival)
 
 
 class Router(Node):
@@ -214,13 +258,14 @@ class Router(Node):
         """Receive a user's profile: equation (4) for each hosted item that he rated."""
         engine, tables = self.engine, self.engine.tables
         named = np.zeros(tables.nodes[self.number]["owned_count"], dtype=ANSWER_ROW)
-        fate, n_named, request_fate, arrival = behaviour.router_takes_profile(
+        fate, n_named, request_fate, *arrivals = behaviour.router_takes_profile(
             engine.state,
             message.edge,
             self.number,
             int(tables.edges[message.edge]["slot"]),
             message.stamp,
             message.count,
+            message.emitted,
             message.payload,
             message.size,
             engine.clock.now,
@@ -228,13 +273,13 @@ class Router(Node):
         )
         engine.landed(message, fate)
         if n_named:
-            self.ask(message.edge, named[:n_named], request_fate, arrival)
+            self.ask(message.edge, named[:n_named], request_fate, arrivals)
 
     def take_reply(self, message: Message) -> None:
         """Receive ratings with the user's profile."""
         engine, tables = self.engine, self.engine.tables
         named = np.zeros(tables.nodes[self.number]["owned_count"], dtype=ANSWER_ROW)
-        fate, n_named, request_fate, arrival = behaviour.router_takes_reply(
+        fate, n_named, request_fate, *arrivals = behaviour.router_takes_reply(
             engine.state,
             message.edge,
             self.number,
@@ -242,6 +287,7 @@ class Router(Node):
             message.attempt,
             message.stamp,
             message.count,
+            message.emitted,
             message.payload,
             message.answers,
             message.size,
@@ -250,21 +296,36 @@ class Router(Node):
         )
         engine.landed(message, fate)
         if n_named:
-            self.ask(message.edge, named[:n_named], request_fate, arrival)
+            self.ask(message.edge, named[:n_named], request_fate, arrivals)
 
-    def ask(self, edge: int, named: np.ndarray, fate: int, arrival: float) -> None:
+    def take_handover(self, message: Message) -> None:
+        """Receive the profile of an item from the router that hosted it before."""
+        engine = self.engine
+        fate = behaviour.router_takes_handover(
+            engine.state, self.number, message.profile, message.count, message.payload, message.size
+        )
+        engine.landed(message, fate)
+
+    def ask(self, edge: int, named: np.ndarray, fate: int, arrivals: list[float]) -> None:
         """Put a request for the named ratings onto its way."""
         engine, tables = self.engine, self.engine.tables
         user = int(tables.edges[edge]["sender"])
-        request = Message(engine.clock, engine.nodes[user].take_request)
-        request.kind = REQUEST
-        request.edge = edge
-        request.profile = -1
-        request.stamp = request.attempt = int(tables.slots[tables.edges[edge]["slot"]]["attempt"])
-        request.answers = named
+        attempt = int(tables.slots[tables.edges[edge]["slot"]]["attempt"])
         named.flags.writeable = False
-        request.size = message_size(REQUEST, 0, len(named))
-        engine.send(request, self.number, user, fate, arrival)
+        for arrival in _copies(arrivals):
+            request = Message(engine.clock, engine.nodes[user].take_request)
+            request.kind = REQUEST
+            request.edge = edge
+            request.profile = -1
+            request.stamp = request.attempt = attempt
+            request.answers = named
+            request.size = message_size(REQUEST, 0, len(named))
+            engine.send(request, self.number, user, fate, arrival)
+
+
+def _copies(arrivals: list[float]) -> list[float]:
+    """Times of arrival of a message and, if the network made one, of its second copy."""
+    return arrivals[: 1 + (arrivals[1] < np.inf)]
 
 
 class EventsEngine:
@@ -282,8 +343,6 @@ class EventsEngine:
 
     Attributes
     ----------
-    state : State
-        The arrays of the tables, as node behaviour takes them.
     in_flight : int64, shape (kinds of message, 2)
         Messages on the heap and their bytes, by kind.
     """
@@ -295,7 +354,6 @@ class EventsEngine:
     ) -> None:
         self.reason = reason
         self.tables = tables
-        self.state = tables.state()
         self.clock = clock
         self.trace = trace
         self._in_flight = [[0, 0] for _ in MESSAGE_KINDS]
@@ -313,13 +371,33 @@ class EventsEngine:
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
         return np.array(self._in_flight, dtype=np.int64)
 
+    @property
+    def state(self) -> State:
+        """The arrays of the tables, as node behaviour takes them."""
+        return self.tables.state
+
     def delays_changed(self, lowest: float) -> None:
-        """Take the new distribution; nothing here depends on how low it reaches."""
-        self.state = self.tables.state()
+        """Do nothing: messages are sent under the settings of the moment."""
 
     def contacts_changed(self) -> None:
-        """Take the new edges."""
-        self.state = self.tables.state()
+        """Do nothing: the state of the moment is used."""
+
+    def slots_moved(self, shift: np.ndarray) -> None:
+        """Do nothing: a message finds its slot when it arrives."""
+
+    def post_handover(self, edge: int, profile: int, size: int, fate: int, arrival: float) -> None:
+        """Put a snapshot of a profile onto its way over an edge between two routers, unless it is lost already."""
+        tables = self.tables
+        sender, receiver = (int(tables.edges[edge][end]) for end in ("sender", "receiver"))
+        message = Message(self.clock, self.nodes[receiver].take_handover)
+        message.kind = HANDOVER
+        message.edge = edge
+        message.profile = profile
+        message.stamp = int(tables.profiles[profile]["stamp"])
+        message.payload = self.snapshot(profile)
+        message.count = int(tables.profiles[profile]["updates"])
+        message.size = size
+        self.send(message, sender, receiver, fate, arrival)
 
     def send(self, message: Message, sender: int, receiver: int, fate: int, arrival: float) -> None:
         """Put a message onto its way, unless the network has dropped it already."""

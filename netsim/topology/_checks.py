@@ -1,4 +1,4 @@
-"""Checks that the topology modules share: what a latency is, and how an edge is named in an error."""
+"""Checks that the topology modules share: what a latency, a loss and a bandwidth are, how an edge is named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import networkx as nx
 
-__all__ = ["as_number", "as_seconds", "iterate_edges", "missing_latency"]
+__all__ = ["SLOWEST", "as_bandwidth", "as_number", "as_probability", "as_seconds", "iterate_edges", "missing_latency"]
+
+SLOWEST = 1e-300  # bytes/s; its reciprocal is finite
 
 
 def as_number(value: object) -> float:
@@ -51,6 +53,28 @@ def as_seconds(value: object, *, name: str = "latency", where: str = "") -> floa
             f"{name} must be a finite number of seconds >= 0, got {value!r}{where}; {mend}, e.g. 0.012 for 12 ms"
         )
     return seconds + 0.0  # -0.0 + 0.0 is 0.0: equal latencies have equal bits
+
+
+def as_probability(value: object, *, name: str = "loss", where: str = "") -> float:
+    """Return `value` as a probability in [0, 1]; arguments and error as in `as_seconds`."""
+    probability = as_number(value)
+    if not 0 <= probability <= 1:
+        raise ValueError(
+            f"{name} must be in [0, 1], got {value!r}{where}; store the probability that the link drops a message, "
+            "a fraction and not a percentage"
+        )
+    return probability + 0.0
+
+
+def as_bandwidth(value: object, *, name: str = "bandwidth", where: str = "") -> float:
+    """Return `value` as a number of bytes per second > 0, inf for no limit; arguments and error as in `as_seconds`."""
+    bandwidth = as_number(value)
+    if not bandwidth >= SLOWEST:
+        raise ValueError(
+            f"{name} must be a number of bytes/s > 0, got {value!r}{where}; store bits/s divided by 8, or leave it "
+            "away where the link has no limit"
+        )
+    return bandwidth
 
 
 def iterate_edges(graph: nx.Graph) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:

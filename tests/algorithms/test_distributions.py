@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from algorithms import purposes
-from algorithms.chance import draw, uniform
+from algorithms.chance import draw, standard_normal, uniform
 from algorithms.distributions import (
     Constant,
     Distribution,
@@ -17,11 +17,14 @@ from algorithms.distributions import (
     Gamma,
     LogNormal,
     Normal,
+    Pareto,
     Uniform,
+    Weibull,
     as_distribution,
     compile_distributions,
     describe_distribution,
     sample,
+    sample_covering,
     sample_each,
 )
 
@@ -36,12 +39,20 @@ EVERY = [
     Exponential(5),
     Gamma(0.5, 2),
     Empirical([4, 1, 1]),
+    Weibull(3, 0.67),
+    Pareto(2, 1.5),
 ]
+COVERABLE = [each for each in EVERY if each.lowest() >= 0]
 
 
 def number(distribution, word):
     rows, pool = compile_distributions([distribution])
     return sample(rows, pool, 0, np.uint64(word))
+
+
+def covering(distribution, word):
+    rows, pool = compile_distributions([distribution])
+    return sample_covering(rows, pool, 0, np.uint64(word))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +70,13 @@ def number(distribution, word):
         (lambda: Exponential(-2), "Exponential: mean must be a finite number > 0, got -2"),
         (lambda: Gamma(0, 1), "Gamma: shape must be a finite number > 0, got 0"),
         (lambda: Gamma(1, math.inf), "Gamma: scale must be a finite number > 0, got inf"),
+        (lambda: Weibull(0, 1), "Weibull: scale must be a finite number > 0, got 0"),
+        (lambda: Weibull(1, -0.5), "Weibull: shape must be a finite number > 0, got -0.5"),
+        (lambda: Weibull(1, 0.005), "Weibull: shape must be large enough for finite numbers, got 0.005; pass"),
+        (lambda: Weibull(1, 1e-320), "Weibull: shape must be large enough for finite numbers"),
+        (lambda: Pareto(0, 1), "Pareto: minimum must be a finite number > 0, got 0"),
+        (lambda: Pareto(1, math.nan), "Pareto: shape must be a finite number > 0, got nan"),
+        (lambda: Pareto(1, 0.05), "Pareto: shape must be large enough for finite numbers, got 0.05; pass"),
         (
             lambda: Empirical([]),
             "Empirical: sample must be a flat, non-empty list of numbers, got shape (0,)",
@@ -83,6 +101,8 @@ def test_errors_name_class_field_and_value(make, message):
         (Exponential(1), 0),
         (Gamma(1, 1), 0),
         (Empirical([3, -4, 5]), -4),
+        (Weibull(2, 0.5), 0),
+        (Pareto(2, 0.5), 2),
     ],
 )
 def test_lowest_is_the_lower_end_of_the_support(distribution, lowest):
@@ -120,6 +140,8 @@ def test_values_below_the_least_are_refused(value):
 def test_the_base_class_cannot_be_sampled():
     with pytest.raises(TypeError, match="abstract"):
         Distribution().parameters()
+    with pytest.raises(TypeError, match="Distribution must define expectation"):
+        Distribution().expectation()
 
 
 @unhurried
@@ -131,15 +153,54 @@ def test_inversion_agrees_with_scipy(word):
     assert number(Normal(1, 2), word) == pytest.approx(stats.norm.ppf(p, 1, 2), rel=1e-12, abs=1e-12)
     assert number(LogNormal(0.07, 0.8), word) == pytest.approx(stats.lognorm.ppf(p, 0.8, scale=0.07), rel=1e-12)
     assert number(Exponential(5), word) == pytest.approx(stats.expon.isf(p, scale=5), rel=1e-12)
+    assert number(Weibull(3, 0.67), word) == pytest.approx(stats.weibull_min.ppf(p, 0.67, scale=3), rel=1e-12)
+    assert number(Pareto(2, 1.5), word) == pytest.approx(stats.pareto.ppf(p, 1.5, scale=2), rel=1e-12)
 
 
 @unhurried
 @given(WORDS, WORDS)
 def test_numbers_move_together_with_the_word(one, other):
     low, high = sorted([one, other])
-    for rising in (Uniform(-1, 3), Normal(1, 2), LogNormal(0.07, 0.8), Empirical(range(10))):
+    for rising in EVERY:
+        if not rising.is_inversion or isinstance(rising, Exponential):
+            continue
         assert number(rising, low) <= number(rising, high)
     assert number(Exponential(5), low) >= number(Exponential(5), high)
+
+
+@unhurried
+@given(WORDS, st.integers(0, 2**12 - 1))
+def test_the_uniform_number_alone_decides_where_sampling_is_by_inversion(word, low_bits):
+    other = word - word % 2**12 + low_bits  # `uniform` reads the 52 bits above these
+    for distribution in EVERY:
+        if distribution.is_inversion:
+            assert number(distribution, word) == number(distribution, other)
+
+
+def test_only_gamma_is_not_sampled_by_inversion():
+    assert [type(each) for each in EVERY if not each.is_inversion] == [Gamma]
+    numbers = [number(Gamma(2, 1), word << 55) for word in range(1, 500)]
+    steps = np.sign(np.diff(numbers))
+    assert {-1, 1} <= set(steps)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "expected"),
+    [
+        (Constant(2.5), "0x1.4p+1"),
+        (Uniform(-1, 3), "-0x1.f6e5d4c3b2a1cp-1"),
+        (Normal(1, 2), "-0x1.0ee2dc0a9e007p+2"),
+        (LogNormal(0.07, 0.8), "0x1.1ad90c799b8bdp-7"),
+        (Exponential(5), "0x1.b149bc7a09a41p+4"),
+        (Gamma(0.5, 2), "0x1.a7db09f1011bdp-14"),
+        (Gamma(7.5, 3), "0x1.e42f2aec740e2p+4"),
+        (Empirical(range(1000)), "0x1.0p+2"),
+    ],
+    ids=repr,
+)
+def test_numbers_are_those_of_version_0_1_0(distribution, expected):
+    # The last bit of log and exp is the platform's.
+    assert number(distribution, 0x0123456789ABCDEF) == pytest.approx(float.fromhex(expected), rel=1e-14)
 
 
 @unhurried
@@ -148,6 +209,9 @@ def test_common_random_numbers_scale_with_the_parameter(word):
     assert number(Exponential(10), word) == pytest.approx(10 * number(Exponential(1), word))
     assert number(Gamma(0.7, 10), word) == pytest.approx(10 * number(Gamma(0.7, 1), word))
     assert number(Exponential(2), word) > number(Exponential(1), word)
+    assert number(Weibull(10, 0.5), word) == pytest.approx(10 * number(Weibull(1, 0.5), word))
+    assert number(Pareto(10, 1.5), word) == pytest.approx(10 * number(Pareto(1, 1.5), word))
+    assert number(Weibull(4, 1), word) == pytest.approx(stats.expon.ppf(uniform(np.uint64(word)), scale=4))
 
 
 @unhurried
@@ -179,3 +243,92 @@ def test_sample_each_takes_draw_0_of_each_entity():
     drawn = sample_each(Uniform(0, 1), np.uint64(7), purposes.LEARNING_RATE, keys)
     words = [draw(np.uint64(7), purposes.LEARNING_RATE, key, 0) for key in keys]
     assert drawn.tolist() == [uniform(np.uint64(word)) for word in words]
+
+
+@pytest.mark.parametrize(
+    "distribution", [Weibull(1, 0.0055), Weibull(1e-3, 60), Pareto(1, 0.06), Pareto(3, 1e6)], ids=repr
+)
+def test_weibull_and_pareto_are_finite_at_the_ends(distribution):
+    assert all(distribution.lowest() <= number(distribution, word) < math.inf for word in ENDS)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "mean"),
+    [
+        (Constant(-2), -2),
+        (Uniform(-1, 3), 1),
+        (Uniform(1e308, 1.5e308), 1.25e308),
+        (Normal(-1, 2), -1),
+        (LogNormal(0.07, 0.8), stats.lognorm.mean(0.8, scale=0.07)),
+        (LogNormal(1, 40), math.inf),
+        (Exponential(5), 5),
+        (Gamma(0.5, 3), 1.5),
+        (Empirical([1, 2, 6]), 3),
+        (Empirical([1.5e308, 1.7e308]), 1.6e308),
+        (Weibull(246, 0.67), stats.weibull_min.mean(0.67, scale=246)),
+        (Weibull(1, 0.0055), math.inf),
+        (Pareto(2, 1.5), 6),
+        (Pareto(2, 1), math.inf),
+        (Pareto(2, 0.5), math.inf),
+    ],
+    ids=repr,
+)
+def test_expectation_is_the_mean(distribution, mean):
+    assert distribution.expectation() == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "distribution", [Uniform(1, 3), LogNormal(2, 0.4), Exponential(5), Weibull(3, 0.67), Pareto(2, 3)], ids=repr
+)
+def test_the_expectation_agrees_with_a_quadrature_of_the_numbers(distribution):
+    n = 1 << 16
+    rows, pool = compile_distributions([distribution])
+    middles = [sample(rows, pool, 0, np.uint64((2 * k + 1) << 47)) for k in range(n)]
+    assert np.mean(middles) == pytest.approx(distribution.expectation(), rel=2e-3)
+
+
+@unhurried
+@given(WORDS)
+def test_covering_lengths_by_inversion_agree_with_scipy(word):
+    p = uniform(np.uint64(word))
+    assert covering(Constant(2.5), word) == 2.5
+    assert covering(Normal(2.5, 0), word) == 2.5
+    assert covering(Uniform(0, 3), word) == pytest.approx(3 * math.sqrt(p))
+    assert covering(Uniform(1, 3), word) == pytest.approx(math.sqrt(1 + 8 * p))
+    assert covering(Uniform(2, 2), word) == pytest.approx(2)
+    assert covering(LogNormal(0.07, 0.8), word) == pytest.approx(
+        0.07 * math.exp(0.64 + 0.8 * standard_normal(np.uint64(word)))
+    )
+    assert covering(Pareto(2, 2.5), word) == number(Pareto(2, 1.5), word)
+    assert covering(Pareto(2, 1), word) == covering(Pareto(2, 0.5), word) == math.inf
+
+
+@unhurried
+@given(WORDS)
+def test_covering_lengths_lie_in_the_support(word):
+    rows, pool = compile_distributions(COVERABLE)
+    for which, distribution in enumerate(COVERABLE):
+        length = sample_covering(rows, pool, which, np.uint64(word))
+        assert distribution.lowest() <= length
+        assert 0 < length < math.inf
+        assert length == covering(distribution, word)
+
+
+@unhurried
+@given(WORDS, st.lists(st.integers(0, 1000), min_size=1, max_size=20).filter(any))
+def test_the_covering_value_is_where_the_share_of_the_sum_falls(word, values):
+    ordered = sorted(values)
+    target = uniform(np.uint64(word)) * sum(ordered)
+    reached = 0
+    for value in ordered:
+        reached += value
+        if reached > target:
+            break
+    assert covering(Empirical(values), word) == value
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 1000, 4097])
+def test_the_covering_value_reaches_both_ends_and_is_never_0(size):
+    values = [0, *range(1, size + 1)]
+    assert [covering(Empirical(values), word) for word in ENDS] == [1, size]
+    assert {covering(Empirical([0, 0, 7]), word) for word in ENDS} == {7}

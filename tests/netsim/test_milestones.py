@@ -181,7 +181,7 @@ def test_a_metric_that_was_not_measured_is_named_with_those_that_were(rule):
 
 def state(simulation):
     """The arrays of a simulation, what is in flight and the time, as bytes by name."""
-    arrays = vars(simulation._tables) | {"in flight": simulation._engine.in_flight, "now": simulation.env.now}
+    arrays = simulation._tables.state._asdict() | {"in flight": simulation._engine.in_flight, "now": simulation.env.now}
     return {name: np.asarray(array).tobytes() for name, array in arrays.items() if name not in ("base", "settings")}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from algorithms.compilation import kernel
 from netsim.engines.compiled.prefetch import prefetch
-from netsim.messages import REQUEST, TICK, TOGGLE
+from netsim.messages import CHECKPOINT, REQUEST, TICK, TOGGLE
 
 __all__ = [
     "BATCH",
@@ -27,34 +27,37 @@ __all__ = [
     "PER_CHUNK",
     "Queue",
     "gather",
+    "move_slots",
     "part_of",
     "peek",
     "push",
     "rebuild",
 ]
 
-# A pending event: a message on its way over an edge, or a node's tick or toggle.
+# A pending event: a message on its way over an edge, or a node's tick, toggle or checkpoint.
 EVENT = np.dtype(
     [
         ("time", "f8"),
         ("place", "i4"),  # edge of a message, else the node
-        ("batch", "i4"),  # row of what the message carries, else TICK_EVENT or TOGGLE_EVENT
-        ("number", "i4"),  # of a tick; of a session, times 2, plus whether it is online; a message's receiver
+        ("batch", "i4"),  # row of what the message carries, else TICK_EVENT, TOGGLE_EVENT or CHECKPOINT_EVENT
+        ("number", "i4"),  # of a tick, a checkpoint, or the session that begins; a message's receiver
         ("slot", "i4"),  # a message's slot: its item's on the edge, or the first
     ],
     align=True,
 )
-TICK_EVENT, TOGGLE_EVENT = -1, -2
+TICK_EVENT, TOGGLE_EVENT, CHECKPOINT_EVENT = -1, -2, -3
 NONE = -1
 
 # Chunk c holds stored[PER_CHUNK * c : PER_CHUNK * c + count].
 PER_CHUNK = 6
 CHUNK = np.dtype([("next", "i4"), ("count", "i4")], align=True)
 
-# What messages carry; all messages of one broadcast share one row.
+# What messages carry; all messages of one broadcast share one row, unless ratings are attached: sizes differ then.
 BATCH = np.dtype(
     [
         ("stamp", "i8"),
+        ("emitted", "f8"),  # seconds
+        ("size", "i8"),  # bytes of each message
         ("answers", "i8"),  # first row of the items named or answered
         ("kind", "i4"),
         ("profile", "i4"),
@@ -136,7 +139,7 @@ def _before_at_one_time(queue, edges, a, b):
     kind_x, kind_y = _kind(queue, x.batch), _kind(queue, y.batch)
     if kind_x != kind_y:
         return kind_x < kind_y
-    if kind_x <= TICK:
+    if kind_x <= CHECKPOINT:
         return x.place < y.place
     edge_x, edge_y = edges[x.place], edges[y.place]
     if kind_x == REQUEST:  # travels backwards
@@ -159,6 +162,8 @@ def _kind(queue, batch):
         return TOGGLE
     if batch == TICK_EVENT:
         return TICK
+    if batch == CHECKPOINT_EVENT:
+        return CHECKPOINT
     return np.int64(queue.batches[batch].kind)
 
 
@@ -419,3 +424,21 @@ def rebuild(queue, edges, gathered, n, per_second, now):
     for k in range(n):
         event = gathered[k]
         push(queue, edges, event.time, event.place, event.batch, event.number, event.slot)
+
+
+@partial(kernel, inline=False)
+def move_slots(queue, shift):
+    """Let the messages that wait find their slots, which have moved by `shift`, int64, shape (edges,)."""
+    c = queue.calendar[0]
+    for k in range(c.position, c.filled):
+        event = queue.current[queue.order[k]]
+        if event.batch >= 0:
+            event.slot += shift[event.place]
+    for bucket in range(queue.heads.shape[0]):
+        chunk = queue.heads[bucket]
+        while chunk != NONE:
+            for k in range(queue.chunks[chunk].count):
+                event = queue.stored[PER_CHUNK * chunk + k]
+                if event.batch >= 0:
+                    event.slot += shift[event.place]
+            chunk = queue.chunks[chunk].next

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import numpy as np
 
 from netsim.clock import Clock
-from netsim.engines.compiled.calendar import BATCH
+from netsim.engines.compiled.calendar import BATCH, move_slots
 from netsim.engines.compiled.lane import Lane
 from netsim.engines.compiled.loop import (
     BOX_MESSAGE,
@@ -17,11 +17,12 @@ from netsim.engines.compiled.loop import (
     Boxes,
     advance,
     count_in_flight,
+    inject,
     receive_box,
     start,
 )
 from netsim.engines.compiled.team import REPORT, run_lane
-from netsim.messages import MESSAGE_KINDS
+from netsim.messages import HANDOVER, IN_FLIGHT, MESSAGE_KINDS
 from netsim.state import ANSWER_ROW
 from netsim.tables import Tables
 
@@ -68,7 +69,7 @@ class CompiledEngine:
         self.tables = tables
         self._lowest_jitter = lowest_jitter
         n_lanes, self.reason = _threads(tables, self._shortest_delay(), threads)
-        lane_of = _share(tables, n_lanes)
+        self._lane_of = lane_of = _share(tables, n_lanes)
         self.lanes = [Lane(number, n_lanes, tables, lane_of) for number in range(n_lanes)]
         self.time = 0.0
         self._arrived = np.zeros(8, dtype=np.int64)
@@ -77,8 +78,8 @@ class CompiledEngine:
         self._make_boxes((0, 0, 0) if n_lanes == 1 else (4096, 1024, 1024))
         self.contacts_changed()
         for lane in self.lanes:
-            lane.grow(2 * len(tables.nodes), 0, 0)
-            start(tables.state(), lane.queue(), lane.memory())
+            lane.grow(3 * len(tables.nodes), 0, 0)
+            start(tables.state, lane.queue(), lane.memory())
         clock.ahead = self.advance
 
     @property
@@ -86,7 +87,7 @@ class CompiledEngine:
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2). Counted one by one."""
         counted = np.zeros((len(MESSAGE_KINDS), 2), dtype=np.int64)
         for lane in self.lanes:
-            count_in_flight(self.tables.state(), lane.queue(), counted)
+            count_in_flight(lane.queue(), counted)
         return counted
 
     def advance(self, stop: float) -> None:
@@ -103,8 +104,8 @@ class CompiledEngine:
             if len(self.lanes) > 1:
                 self._exchange()
             for lane in self.lanes:
-                self.tables.accounts += lane.accounts
-                self.tables.updates += lane.updates
+                self.tables.accounts[...] += lane.accounts
+                self.tables.updates[...] += lane.updates
                 lane.accounts[:] = 0
                 lane.updates[:] = 0
                 self.time = max(self.time, float(lane.lane["now"][0]))
@@ -116,8 +117,22 @@ class CompiledEngine:
         self._lowest_jitter = lowest
         self._fit_windows()
 
+    def slots_moved(self, shift: np.ndarray) -> None:
+        """Take note that the slots of each edge have moved by so much; int64, shape (edges,)."""
+        for lane in self.lanes:
+            move_slots(lane.queue(), shift)
+
+    def post_handover(self, edge: int, profile: int, size: int, fate: int, arrival: float) -> None:
+        """Put a snapshot of a profile onto its way over an edge between two routers, unless it is lost already."""
+        if fate != IN_FLIGHT:
+            return
+        lane = self.lanes[self._lane_of[self.tables.edges["receiver"][edge]]]
+        lane.grow(1, 1, 0)
+        boxes = Boxes(*(box[0, 0] for box in self._boxes))
+        inject(lane.state(self.tables), lane.queue(), lane.memory(), boxes, HANDOVER, edge, profile, size, arrival)
+
     def contacts_changed(self) -> None:
-        """Take note that edges and contact lists have changed."""
+        """Take note that edges, paths or contact lists have changed."""
         for lane in self.lanes:
             lane.fit_scratch(self.tables)
         self._fit_windows()
@@ -129,9 +144,10 @@ class CompiledEngine:
 
     def _shortest_delay(self) -> float:
         """No message that is sent from now on takes less, in seconds."""
-        edges = self.tables.edges
+        edges, settings = self.tables.edges, self.tables.settings[0]
         paths = min((float(edges[way].min()) for way in ("base", "back") if len(edges)), default=math.inf)
-        return max(float(self.tables.settings["minimum_delay"][0]), paths + self._lowest_jitter)
+        least = (paths * float(settings["stretch"]) + float(settings["shift"])) + self._lowest_jitter
+        return max(float(settings["minimum_delay"]), least)
 
     def _advance_alone(self, stop: float) -> None:
         lane = self.lanes[0]

@@ -14,18 +14,27 @@ import numpy as np
 from algorithms.compilation import kernel
 from netsim.behaviour import (
     broadcast,
-    profile_message_size,
+    router_takes_handover,
     router_takes_profile,
     router_takes_reply,
-    session_end,
     user_takes_profile,
     user_takes_request,
 )
-from netsim.engines.compiled.calendar import NONE, PER_CHUNK, TICK_EVENT, TOGGLE_EVENT, part_of, peek, push
-from netsim.messages import CONTROL, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
+from netsim.engines.compiled.calendar import (
+    CHECKPOINT_EVENT,
+    NONE,
+    PER_CHUNK,
+    TICK_EVENT,
+    TOGGLE_EVENT,
+    part_of,
+    peek,
+    push,
+)
+from netsim.messages import CONTROL, HANDOVER, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
+from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
 from netsim.timers import first_tick, next_tick
 
-__all__ = ["BOX_MESSAGE", "LANE", "Boxes", "Memory", "advance", "count_in_flight", "receive_box", "start"]
+__all__ = ["BOX_MESSAGE", "LANE", "Boxes", "Memory", "advance", "count_in_flight", "inject", "receive_box", "start"]
 
 # Why `advance` returned.
 DONE, GROW, BUDGET, TOO_EARLY = range(4)
@@ -68,7 +77,7 @@ class Memory(NamedTuple):
     blocks : int64
         First free block of each size, or NONE; the next one stands in its first row's `offset`.
     named : ANSWER_ROW, shape (most items at a router,)
-    words, sent, fates, sizes, arrivals : arrays, shape (longest contact list,)
+    words, sent, fates, sizes, arrivals : arrays, shape (twice the longest contact list,)
         Scratch, as `behaviour.broadcast` fills it.
     batch_of : int64, shape (lanes,)
         Scratch: what messages of one broadcast to each lane carry.
@@ -167,10 +176,10 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
         if batch == TICK_EVENT:
             status = _tick(state, queue, memory, boxes, place, number, now, window, windows_per_second)
         elif batch == TOGGLE_EVENT:
-            session, up = (number >> 1) + 1, number & 1 == 0
-            state.nodes[place].online = up
-            following = session_end(state, place, session, up, now)
-            push(queue, state.edges, following, place, batch, 2 * session + np.int64(up), 0)
+            _toggle(state, queue, place, number, now)
+            status = DONE
+        elif batch == CHECKPOINT_EVENT:
+            _checkpoint(state, queue, place, number)
             status = DONE
         else:
             status = _arrival(state, queue, memory, boxes, place, batch, number, slot, now, window, windows_per_second)
@@ -178,6 +187,23 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
         if status != DONE:
             return status
     return BUDGET
+
+
+@partial(kernel, inline=False)
+def _toggle(state, queue, node, session, now):
+    """Begin a session of a node, and plan the next."""
+    if not state.life[node].departed:
+        end = toggle(state, node, session, now)
+        if end < math.inf:
+            push(queue, state.edges, end, node, TOGGLE_EVENT, session + 1, 0)
+
+
+@partial(kernel, inline=False)
+def _checkpoint(state, queue, node, number):
+    """Let a node write a checkpoint, and plan the next."""
+    if not state.life[node].departed:
+        checkpoint(state, node)
+        push(queue, state.edges, checkpoint_time(state, node, number + 1), node, CHECKPOINT_EVENT, number + 1, 0)
 
 
 @kernel
@@ -209,8 +235,10 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
                 edge = memory.sent[m]
                 receiver = state.edges[edge].receiver
                 to = memory.lane_of[receiver]
-                if memory.batch_of[to] == NONE:
-                    memory.batch_of[to] = _new_batch(me, queue, boxes, to, PROFILE, profile, stamp, count, 0)
+                if memory.batch_of[to] == NONE or state.settings[0].attach_ratings:
+                    memory.batch_of[to] = _new_batch(
+                        me, queue, boxes, to, PROFILE, profile, stamp, now, memory.sizes[m], count, 0
+                    )
                     _fill_payload(me, queue, boxes, to, memory.batch_of[to], state.values, profile)
                 posted = _post(
                     me,
@@ -227,6 +255,8 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
                     windows_per_second,
                 )
                 status = max(status, posted)
+    elif state.life[node].departed:
+        return status
     following = next_tick(state.settings[0].seed, row.key, row.poisson, row.period, row.phase, tick + 1, now)
     push(queue, state.edges, following, node, TICK_EVENT, tick + 1, 0)
     return status
@@ -237,17 +267,26 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
     """Let a node take a message, and send what it causes."""
     me, b = memory.lane[0], queue.batches[batch]
     status = DONE
-    n_named, fate, arrival = np.int64(0), np.int64(IN_FLIGHT), math.inf
+    n_named, fate, arrival, copy_arrival = np.int64(0), np.int64(IN_FLIGHT), math.inf, math.inf
     if b.kind == PROFILE:
-        size = profile_message_size(state, edge)
         if receiver < state.own_start.shape[0] - 1:
-            user_takes_profile(state, receiver, slot, b.stamp, queue.payloads[batch], size)
+            user_takes_profile(state, receiver, slot, b.stamp, b.emitted, queue.payloads[batch], b.size)
         else:
-            _, n_named, fate, arrival = router_takes_profile(
-                state, edge, receiver, slot, b.stamp, b.count, queue.payloads[batch], size, now, memory.named
+            _, n_named, fate, arrival, copy_arrival = router_takes_profile(
+                state,
+                edge,
+                receiver,
+                slot,
+                b.stamp,
+                b.count,
+                b.emitted,
+                queue.payloads[batch],
+                b.size,
+                now,
+                memory.named,
             )
     elif b.kind == REPLY:
-        _, n_named, fate, arrival = router_takes_reply(
+        _, n_named, fate, arrival, copy_arrival = router_takes_reply(
             state,
             edge,
             receiver,
@@ -255,20 +294,24 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
             b.attempt,
             b.stamp,
             b.count,
+            b.emitted,
             queue.payloads[batch],
             memory.answers[b.answers : b.answers + b.n_answers],
-            message_size(REPLY, state.settings[0].rank, b.n_answers),
+            b.size,
             now,
             memory.named,
         )
     elif b.kind == REQUEST:
         asked = memory.answers[b.answers : b.answers + b.n_answers]
-        size = message_size(REQUEST, state.settings[0].rank, b.n_answers)
-        taken, stamp, reply_fate, reply_arrival = user_takes_request(state, edge, b.attempt, asked, size, now)
+        taken, stamp, reply_fate, reply_arrival, reply_copy = user_takes_request(
+            state, edge, b.attempt, asked, b.size, now
+        )
         if taken == CONTROL and reply_fate == IN_FLIGHT:
             router = state.edges[edge].receiver
             to = memory.lane_of[router]
-            reply = _new_batch(me, queue, boxes, to, REPLY, receiver, stamp, _rating_count(state, receiver), b.attempt)
+            count = _rating_count(state, receiver)
+            size = message_size(REPLY, state.settings[0].rank, b.n_answers)
+            reply = _new_batch(me, queue, boxes, to, REPLY, receiver, stamp, now, size, count, b.attempt)
             _fill_payload(me, queue, boxes, to, reply, state.values, receiver)
             _attach(queue, memory, boxes, to, reply, asked)
             status = _post(
@@ -285,15 +328,40 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
                 window,
                 windows_per_second,
             )
+            if reply_copy != math.inf:
+                slot_0 = state.edges[edge].slot
+                posted = _post(
+                    me,
+                    queue,
+                    boxes,
+                    state.edges,
+                    to,
+                    reply_copy,
+                    edge,
+                    router,
+                    slot_0,
+                    reply,
+                    window,
+                    windows_per_second,
+                )
+                status = max(status, posted)
+    elif b.kind == HANDOVER:
+        router_takes_handover(state, receiver, b.profile, b.count, queue.payloads[batch], b.size)
     if n_named > 0 and fate == IN_FLIGHT:
         user = state.edges[edge].sender
         to = memory.lane_of[user]
         attempt = state.slots[slot].attempt
-        request = _new_batch(me, queue, boxes, to, REQUEST, NONE, attempt, 0, attempt)
+        size = message_size(REQUEST, state.settings[0].rank, n_named)
+        request = _new_batch(me, queue, boxes, to, REQUEST, NONE, attempt, now, size, 0, attempt)
         _attach(queue, memory, boxes, to, request, memory.named[:n_named])
         status = _post(
             me, queue, boxes, state.edges, to, arrival, edge, user, slot, request, window, windows_per_second
         )
+        if copy_arrival != math.inf:
+            posted = _post(
+                me, queue, boxes, state.edges, to, copy_arrival, edge, user, slot, request, window, windows_per_second
+            )
+            status = max(status, posted)
     b.references -= 1
     if b.references == 0:
         _free_batch(queue, memory, batch)
@@ -314,13 +382,14 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
     c, me = queue.calendar[0], memory.lane[0]
     if batch == TICK_EVENT:
         node = state.nodes[place]
-        me.need_events = node.owned_count * node.contact_count
-        me.need_batches = node.owned_count
+        copies = 2 if state.settings[0].duplication > 0.0 else 1
+        me.need_events = copies * node.owned_count * node.contact_count
+        me.need_batches = me.need_events if state.settings[0].attach_ratings else node.owned_count
         me.need_answers = 0
-    elif batch == TOGGLE_EVENT:
+    elif batch < 0:
         me.need_events, me.need_batches, me.need_answers = 0, 0, 0
     else:
-        me.need_events, me.need_batches, me.need_answers = 1, 1, 2 * memory.named.shape[0] + 2
+        me.need_events, me.need_batches, me.need_answers = 2, 1, 2 * memory.named.shape[0] + 2
     if (
         c.unused_chunks < me.need_events + 1
         or queue.current.shape[0] < c.pending + me.need_events + 1
@@ -340,7 +409,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
 
 
 @kernel
-def _new_batch(me, queue, boxes, to, kind, profile, stamp, count, attempt):
+def _new_batch(me, queue, boxes, to, kind, profile, stamp, emitted, size, count, attempt):
     """Row for what messages to lane `to` carry: in the lane's own pool, or in the box for another."""
     if to == me.number:
         c = queue.calendar[0]
@@ -355,6 +424,8 @@ def _new_batch(me, queue, boxes, to, kind, profile, stamp, count, attempt):
     b.kind = kind
     b.profile = profile
     b.stamp = stamp
+    b.emitted = emitted
+    b.size = size
     b.count = count
     b.attempt = attempt
     b.n_answers = 0
@@ -485,20 +556,34 @@ def receive_box(queue, memory, edges, counts, messages, batches, payloads, answe
 
 @partial(kernel, inline=False)
 def start(state, queue, memory):
-    """Put the first tick, and the end of the first session, of every node of a lane onto its calendar."""
+    """Put the first tick, session's end and checkpoint of every node of a lane onto its calendar."""
     for n in range(state.nodes.shape[0]):
         if memory.lane_of[n] != memory.lane[0].number:
             continue
         node = state.nodes[n]
         time = first_tick(state.settings[0].seed, node.key, node.poisson, node.period, node.phase)
         push(queue, state.edges, time, n, TICK_EVENT, 0, 0)
-        if node.mean_online < math.inf:
-            time = session_end(state, n, 1, node.online, 0.0)
-            push(queue, state.edges, time, n, TOGGLE_EVENT, 2 + np.int64(node.online), 0)
+        if has_sessions(state, n):
+            time = session_end(state, n, 1, 0.0)
+            if time < math.inf:
+                push(queue, state.edges, time, n, TOGGLE_EVENT, 2, 0)
+        if state.life[n].checkpoint_period < math.inf:
+            push(queue, state.edges, checkpoint_time(state, n, 0), n, CHECKPOINT_EVENT, 0, 0)
 
 
 @partial(kernel, inline=False)
-def count_in_flight(state, queue, counted):
+def inject(state, queue, memory, boxes, kind, edge, profile, size, arrival):
+    """Put a snapshot of a profile onto its way over an edge; the lane, its receiver's, must have room for it."""
+    me, own = memory.lane[0], state.profiles[profile]
+    batch = _new_batch(me, queue, boxes, me.number, kind, profile, own.stamp, 0.0, size, own.updates, 0)
+    _fill_payload(me, queue, boxes, me.number, batch, state.values, profile)
+    queue.batches[batch].references = 1
+    link = state.edges[edge]
+    push(queue, state.edges, arrival, edge, batch, link.receiver, link.slot)
+
+
+@partial(kernel, inline=False)
+def count_in_flight(queue, counted):
     """Count the messages that wait in a calendar, and their bytes, by kind; one by one.
 
     `counted` is int64, shape (kinds of message, 2), and is added to.
@@ -506,23 +591,19 @@ def count_in_flight(state, queue, counted):
     c = queue.calendar[0]
     for k in range(c.position, c.filled):
         event = queue.current[queue.order[k]]
-        _count(state, queue, event.place, event.batch, counted)
+        _count(queue, event.batch, counted)
     for bucket in range(queue.heads.shape[0]):
         chunk = queue.heads[bucket]
         while chunk != NONE:
             for k in range(queue.chunks[chunk].count):
                 event = queue.stored[PER_CHUNK * chunk + k]
-                _count(state, queue, event.place, event.batch, counted)
+                _count(queue, event.batch, counted)
             chunk = queue.chunks[chunk].next
 
 
 @kernel
-def _count(state, queue, place, batch, counted):
+def _count(queue, batch, counted):
     if batch >= 0:
         kind = queue.batches[batch].kind
-        if kind == PROFILE:
-            size = profile_message_size(state, place)
-        else:
-            size = message_size(kind, state.settings[0].rank, queue.batches[batch].n_answers)
         counted[kind - REQUEST, 0] += 1
-        counted[kind - REQUEST, 1] += size
+        counted[kind - REQUEST, 1] += queue.batches[batch].size

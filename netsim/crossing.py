@@ -1,0 +1,133 @@
+"""What the network does to a message: it delays it, loses it, holds it back, doubles it.
+
+All of it is decided at sending, from words of chance that name the message.
+"""
+
+import math
+from functools import partial
+
+from algorithms import purposes
+from algorithms.chance import combine, draw, further, uniform
+from algorithms.compilation import kernel
+from algorithms.distributions import sample
+from netsim.messages import IN_FLIGHT, LOST_LINK, UNREACHABLE
+from netsim.rules import call_delay, call_loss
+from netsim.state import HELD_BACK, JITTER, UNSEEN
+
+__all__ = ["cross"]
+
+# Further words of a message's draws; small numbers are left to distributions that need several words.
+_PATH_LOSS, _COPY, _HOLD_BACK, _EXTRA = 1001, 1002, 1003, 1004
+
+
+@kernel
+def cross(state, edge, back, size, loss_word, delay_word, now):
+    """Send a message over an edge, or back over it, at `now`.
+
+    Parameters
+    ----------
+    edge : int
+    back : bool
+        Whether it goes from the edge's receiver to its sender.
+    size : int
+        Bytes.
+    loss_word, delay_word : uint64
+    now : float64
+        Seconds.
+
+    Returns
+    -------
+    fate : int
+        IN_FLIGHT, LOST_LINK or UNREACHABLE.
+    arrival : float64
+        Time of arrival in seconds; inf where it never arrives.
+    copy_arrival : float64
+        Time of arrival of a second copy that the network makes; inf where it makes none.
+    """
+    base = state.edges[edge].back if back else state.edges[edge].base
+    if base == math.inf:
+        return UNREACHABLE, math.inf, math.inf
+    if _is_lost(state, edge, back, base, loss_word, now):
+        return LOST_LINK, math.inf, math.inf
+    delay = _delay(state, edge, back, base, size, delay_word, now)
+    if delay == math.inf:
+        return UNREACHABLE, math.inf, math.inf
+    copy_arrival = math.inf
+    if state.settings[0].duplication > 0.0:
+        copy_arrival = _second_arrival(state, edge, back, base, size, loss_word, delay_word, now)
+    return IN_FLIGHT, now + delay, copy_arrival
+
+
+@kernel
+def _is_lost(state, edge, back, base, word, now):
+    s = state.settings[0]
+    if s.loss_rule != 0:
+        lost = call_loss(s.loss_rule, word, base, now) != 0
+    elif s.bursts:
+        lost = uniform(word) < _burst_loss(state, edge, back, now)
+    else:
+        lost = uniform(word) < s.loss
+    if not lost and state.paths.shape[0] > 0:
+        path = state.paths[edge]
+        lost = uniform(further(word, _PATH_LOSS)) < (path.loss_back if back else path.loss)
+    return lost
+
+
+@kernel
+def _delay(state, edge, back, base, size, word, now):
+    """Seconds that a message takes; formed first, then added to the time in one addition."""
+    s = state.settings[0]
+    if s.delay_rule == 0:
+        drawn = sample(state.laws, state.pool, JITTER, word)
+    else:
+        drawn = call_delay(s.delay_rule, word, base, now)
+    if state.paths.shape[0] > 0:
+        path = state.paths[edge]
+        drawn += size * (path.per_byte_back if back else path.per_byte)
+    if s.reordering > 0.0:
+        drawn += _held_back(state, word)
+    return max(s.minimum_delay, (base * s.stretch + s.shift) + drawn)
+
+
+@partial(kernel, inline=False)
+def _held_back(state, word):
+    """Extra seconds of a message that is held back, 0 of the others."""
+    if uniform(further(word, _HOLD_BACK)) < state.settings[0].reordering:
+        return sample(state.laws, state.pool, HELD_BACK, further(word, _EXTRA))
+    return 0.0
+
+
+@partial(kernel, inline=False)
+def _second_arrival(state, edge, back, base, size, loss_word, delay_word, now):
+    """When the second copy of a message arrives, with a delay of its own; inf where there is none."""
+    if uniform(further(loss_word, _COPY)) < state.settings[0].duplication:
+        return now + _delay(state, edge, back, base, size, further(delay_word, _COPY), now)
+    return math.inf
+
+
+@partial(kernel, inline=False)
+def _burst_loss(state, edge, back, now):
+    """Probability of loss at `now` on the way from one node to the other: Gilbert-Elliott in continuous time.
+
+    The chain is a function of the pair and the time alone. It is followed when something is sent; who sends keeps how
+    far. Sojourn 0 begins in the stationary state at time 0.
+    """
+    s, link = state.settings[0], state.edges[edge]
+    sender_key = state.nodes[link.sender].key
+    pair = combine(link.receiver_key, sender_key) if back else combine(sender_key, link.receiver_key)
+    channel = state.channels[2 * edge + 1] if back else state.channels[2 * edge]
+    if channel.sojourn == UNSEEN:
+        word = draw(s.seed, purposes.BURST, pair, 0)
+        channel.bad = uniform(further(word, 1)) * (s.mean_good + s.mean_bad) < s.mean_bad
+        channel.sojourn = 0
+        channel.until = _sojourn(s, channel.bad, word)
+    while channel.until <= now:
+        channel.bad = not channel.bad
+        channel.sojourn += 1
+        channel.until += _sojourn(s, channel.bad, draw(s.seed, purposes.BURST, pair, channel.sojourn))
+    return s.loss_bad if channel.bad else s.loss_good
+
+
+@kernel
+def _sojourn(s, bad, word):
+    return -(s.mean_bad if bad else s.mean_good) * math.log(uniform(word))
