@@ -81,11 +81,8 @@ def _hand_over(tables: Tables, engine: Engine, quitter: int, heir: int, profile:
     state, own = tables.state, tables.profiles[profile]
     own["stamp"] += 1
     size = int(message_size(HANDOVER, int(state.settings[0]["rank"]), 0))
-    seed, pair, stamp = (
-        state.settings["seed"][0],
-        np.uint64(combine(own["key"], state.nodes["key"][heir])),
-        own["stamp"],
-    )
+    seed, stamp = state.settings["seed"][0], own["stamp"]
+    pair = np.uint64(combine(own["key"], state.nodes["key"][heir]))
     loss_word = np.uint64(draw(seed, purposes.HANDOVER_LOSS, pair, stamp))
     delay_word = np.uint64(draw(seed, purposes.HANDOVER_DELAY, pair, stamp))
     fate, arrival, copy_arrival = cross(state, edge, False, size, loss_word, delay_word, now)

@@ -170,7 +170,8 @@ class Base:
 
     @cached_property
     def _hosted_start(self) -> np.ndarray:
-        return np.cumsum(self._n_hosted) - self._n_hosted
+        starts: np.ndarray = np.cumsum(self._n_hosted) - self._n_hosted
+        return starts
 
     @cached_property
     def _all_hosted(self) -> np.ndarray:

@@ -121,10 +121,8 @@ def _take_off(held: Counter, named: list, argument: str, first: str) -> None:
 
 
 def _checked_shift(seconds: float, factor: float) -> tuple[float, float]:
-    for name, value, wanted, fine in (
-        ("seconds", seconds, ">= 0", lambda x: 0 <= x < math.inf),
-        ("factor", factor, "> 0", lambda x: 0 < x < math.inf),
-    ):
-        if not isinstance(value, int | float) or isinstance(value, bool) or not fine(value):
-            raise ValueError(f"{name} must be a finite number {wanted}, got {value!r}")
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise ValueError(f"seconds must be a finite number >= 0, got {seconds!r}")
+    if not isinstance(factor, int | float) or not 0 < factor < math.inf:
+        raise ValueError(f"factor must be a finite number > 0, got {factor!r}")
     return float(seconds), float(factor)

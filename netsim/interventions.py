@@ -151,7 +151,7 @@ class _RegionOutage(_Intervention):
     region: Hashable
 
     def _begin(self, simulation: Simulation) -> Callable[[], None]:
-        places = simulation.world.topology.places_in(self.region)  # type: ignore[union-attr, arg-type]
+        places = simulation.world.topology.places_in(self.region)  # type: ignore[union-attr]
         users, routers = simulation.nodes_at(places)
         simulation.fail_places(places)
         _each(simulation.hold_offline, users, "user")
@@ -262,9 +262,7 @@ def _chosen(name: str, argument: str, which: Any) -> tuple[Hashable, ...] | floa
     return ids
 
 
-def _choose(
-    which: tuple[Hashable, ...] | float, ids: tuple[Hashable, ...], role: np.uint64, seed: int
-) -> list[Hashable]:
+def _choose(which: Any, ids: tuple[Hashable, ...], role: np.uint64, seed: int) -> list[Hashable]:
     """The ids meant by ids or a share: those with the smallest draws, at least one."""
     if isinstance(which, tuple):
         return list(which)

@@ -88,7 +88,8 @@ class Tables:
         """Nodes in the contact list of a node, ascending."""
         row = self.state.nodes[node]
         chosen = self.state.contacts[row["contact_start"] : row["contact_start"] + row["contact_count"]]
-        return self.state.edges["receiver"][chosen].astype(np.int64)
+        receivers: np.ndarray = self.state.edges["receiver"][chosen].astype(np.int64)
+        return receivers
 
     def set_contacts(self, node: int, receivers: np.ndarray) -> None:
         """Give a node another contact list; edges that it had before keep their state.

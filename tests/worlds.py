@@ -333,7 +333,6 @@ def ticks_at_toggles(world: World, seed: int, period: float) -> World:
     tables = build_tables(world, seed)
     changes, n_users = {}, tables.n_users
     for role, node in (("user", 0), ("router", n_users)):
-        row = tables.nodes[node]
         if has_sessions(tables.state, node):
             end = session_end(tables.state, node, 1, 0.0)
             changes[f"{role}_broadcast"] = Periodic(period, phase=float(end))

@@ -76,7 +76,7 @@ class Queue:
         self.pushed += 1
 
     def peek(self, last_day):
-        return peek(self.lane.queue(), TABLES.state(), last_day)
+        return peek(self.lane.queue(), TABLES.state, last_day)
 
     def pop(self, last_day=FAR):
         """Take the least event, and check that it is; None where none comes up to a day."""

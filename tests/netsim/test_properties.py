@@ -45,7 +45,7 @@ class Watch(MessageTrace):
         return self._rows[row]
 
 
-MESSAGES = {name: code for code, name in enumerate(MESSAGE_KINDS, start=2)}
+MESSAGES = {name: code for code, name in enumerate(MESSAGE_KINDS, start=REQUEST)}
 
 
 class Balance:
