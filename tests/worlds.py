@@ -5,6 +5,7 @@ phases, periods, latencies, delays, time-outs and the times of scripts are multi
 adds exactly.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,27 +15,36 @@ from hypothesis import strategies as st
 
 from algorithms.ratings import Ratings
 from netsim import (
+    AvailabilityTrace,
+    Checkpoint,
     Constant,
+    Diurnal,
     Empirical,
     Exponential,
     Gamma,
+    GilbertElliott,
     GivenContacts,
     GivenPlacement,
     Learning,
     LogNormal,
     Normal,
     OnOff,
+    Pareto,
     Periodic,
     Poisson,
     RandomPlacement,
     RandomRouters,
     RatedRouters,
     Raters,
+    Reordering,
     Result,
     Schedule,
+    Segment,
+    Sessions,
     Simulation,
     Underlay,
     Uniform,
+    Weibull,
     World,
 )
 from netsim.sessions import has_sessions, session_end
@@ -55,7 +65,19 @@ __all__ = [
 
 GRID = 0.25
 SEEDS = st.integers(0, 2**64 - 1)
-ACTIONS = ("set_online", "set_loss", "set_delay", "set_contacts")
+ACTIONS = (
+    "set_online",
+    "set_loss",
+    "set_delay",
+    "set_contacts",
+    "depart",
+    "reset",
+    "hold",
+    "set_duplication",
+    "set_reordering",
+    "shift_latency",
+    "fault",
+)
 
 
 def on_grid(first: int, last: int) -> st.SearchStrategy[float]:
@@ -115,7 +137,13 @@ def topologies(draw: Any) -> Underlay:
     place = st.integers(0, n - 1)
     for u, v, latency in draw(st.lists(st.tuples(place, place, on_grid(0, 4)), max_size=12)):
         graph.add_edge(u, v, latency=latency)
-    return Underlay.from_graph(graph)
+    lossy, slow = draw(st.sampled_from([(False, False)] * 3 + [(True, False), (False, True), (True, True)]))
+    for _, _, edge in graph.edges(data=True):
+        if lossy:
+            edge["loss"] = draw(st.sampled_from([0.0, 0.2, 1.0]))
+        if slow:
+            edge["bandwidth"] = draw(st.sampled_from([400.0, 4000.0]))
+    return Underlay.from_graph(graph, routed=draw(st.sampled_from([True, True, True, False])))
 
 
 def timers() -> st.SearchStrategy[Any]:
@@ -133,9 +161,41 @@ def timers() -> st.SearchStrategy[Any]:
     return st.one_of(ties, ties, mixed, inexact, st.just(Poisson(0.6)))
 
 
-def churns() -> st.SearchStrategy[OnOff | None]:
+def churns() -> st.SearchStrategy[Any]:
     lengths = st.sampled_from([0.1, 0.5, 2.0, 6.0])
-    return st.none() | st.builds(OnOff, lengths, lengths)
+    return st.one_of(st.none(), st.builds(OnOff, lengths, lengths), sessions(), traces())
+
+
+@st.composite
+def sessions(draw: Any) -> Sessions:
+    """Sessions of every family, on the grid too; correlated, by the time of day, and begun in each way."""
+    laws = [0.5, 1.25, Weibull(2.0, 0.6), Pareto(0.5, 1.5), LogNormal(1.0, 1.0), Gamma(0.7, 2.0), Uniform(0.25, 2.0)]
+    laws += [Empirical([0.25, 0.5, 2.0]), Exponential(1.0)]
+    online, offline = draw(st.sampled_from(laws)), draw(st.sampled_from(laws))
+    correlation = 0.0 if isinstance(online, Gamma) or isinstance(offline, Gamma) else draw(st.sampled_from([0.0, 0.7]))
+    diurnal = draw(st.sampled_from([None, None, Diurnal(0.8, 1.0, day=4.0)]))
+    start = draw(st.sampled_from(["stationary", "online", "offline"]))
+    return Sessions(online, offline, correlation=correlation, diurnal=diurnal, start=start)
+
+
+@st.composite
+def traces(draw: Any) -> AvailabilityTrace:
+    """Segments of 1 to 4 sessions on the grid."""
+    lengths = st.lists(st.sampled_from([250, 250, 500, 1500]), min_size=1, max_size=4).map(tuple)
+    segment = st.builds(Segment, st.just("phone"), st.booleans(), lengths)
+    segments = draw(st.lists(segment, min_size=1, max_size=3))
+    after = draw(st.sampled_from(["repeat", "offline", "online"]))
+    return AvailabilityTrace(tuple(segments), after=after, offset=draw(st.sampled_from(["random", "none"])))
+
+
+def returns() -> st.SearchStrategy[Any]:
+    """What a node has when it comes back."""
+    return st.sampled_from(["keep", "keep", "reset", Checkpoint(0.5), Checkpoint(2.0)])
+
+
+def losses() -> st.SearchStrategy[Any]:
+    bursty = [GilbertElliott(0.3, 0.5), GilbertElliott(0.5, 4.0, loss_good=0.1, loss_bad=0.9)]
+    return st.sampled_from([0.0, 0.0, 0.0, 0.1, 0.5, 1.0, *bursty])
 
 
 def learnings() -> st.SearchStrategy[Learning]:
@@ -208,12 +268,20 @@ def worlds(draw: Any) -> World:
         delay=draw(reorderings() if overtaking else delays()),
         access=draw(st.sampled_from([0.0, 0.0, 0.125, Empirical([0.0, 0.25])])),
         minimum_delay=draw(st.sampled_from([0.0, 1e-3, 0.1, GRID])),
-        loss=draw(st.sampled_from([0.0, 0.0, 0.1, 0.5, 1.0])),
+        pair_delay=draw(st.sampled_from([0.0, 0.0, 0.25, Empirical([0.0, 0.25, 0.5])])),
+        loss=draw(losses()),
+        duplication=draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])),
+        reordering=draw(st.sampled_from([None, None, Reordering(0.3, 0.5), Reordering(0.5, Uniform(0.0, 2.0))])),
         discard_stale=draw(st.booleans() | st.just(True)),
         rating_exchange=draw(st.sampled_from(["request", "request", "attach"])),
         request_timeout=draw(st.sampled_from([0.1, GRID, 0.5, 2.0, 60.0])),
         user_churn=draw(churns()),
         router_churn=draw(churns()),
+        user_return=draw(returns()),
+        router_return=draw(returns()),
+        user_lifetime=draw(st.sampled_from([None, None, None, Exponential(6.0), 2.5])),
+        router_lifetime=draw(st.sampled_from([None, None, Exponential(4.0), Empirical([1.0, 2.5, 100.0])])),
+        rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
         learning=draw(learnings()),
     )
 
@@ -224,7 +292,7 @@ class Script:
 
     Attributes
     ----------
-    steps : tuple of (time, name of a method of `Simulation`, arguments, keywords)
+    steps : tuple of (time, name of a method of `Simulation` or function of it, arguments, keywords)
         In the order of time.
     """
 
@@ -234,7 +302,10 @@ class Script:
         for time, method, arguments, keywords in self.steps:
             if time > simulation.env.now:
                 yield simulation.env.timeout(time - simulation.env.now)
-            getattr(simulation, method)(*arguments, **keywords)
+            if callable(method):
+                method(simulation, *arguments, **keywords)
+            else:
+                getattr(simulation, method)(*arguments, **keywords)
         yield simulation.env.timeout(0)
 
 
@@ -270,6 +341,30 @@ class Meddler:
         yield simulation.env.timeout(2 * self.every)
 
 
+def act_on_node(simulation: Simulation, how: str, node: dict) -> None:
+    """Hold or release a node; one that is not held stays as it is."""
+    with suppress(ValueError):
+        getattr(simulation, how)(**node)
+
+
+def act_on_latency(simulation: Simulation, shift: dict, back: bool) -> None:
+    """Shift latencies, or take a shift back if there is one."""
+    with suppress(ValueError):
+        (simulation.unshift_latency if back else simulation.shift_latency)(**shift)
+
+
+def act_on_topology(simulation: Simulation, fault: str, places: tuple) -> None:
+    """Break or mend something; what is not broken, or cannot be, stays as it is."""
+    with suppress(ValueError):
+        if fault == "fail_links":
+            links = list(simulation.world.topology.to_graph().edges)
+            simulation.fail_links(links[: len(places)])
+        elif fault == "heal":
+            simulation.heal()
+        else:
+            getattr(simulation, fault)(places)
+
+
 @st.composite
 def steps(draw: Any, world: World, until: float) -> tuple:
     """One thing that a script does, at a time that most often is one of the ticks'."""
@@ -278,13 +373,29 @@ def steps(draw: Any, world: World, until: float) -> tuple:
     time = draw(st.one_of(on_grid(0, int(until / GRID)), on_grid(0, int(until / GRID)), off_grid))
     action = draw(st.sampled_from(ACTIONS))
     if action == "set_loss":
+        return time, action, (draw(losses()),), {}
+    if action == "set_duplication":
         return time, action, (draw(st.sampled_from([0.0, 0.5, 1.0])),), {}
+    if action == "set_reordering":
+        return time, action, (draw(st.sampled_from([None, Reordering(0.5, 0.75)])),), {}
+    if action == "shift_latency":
+        back = draw(st.booleans())
+        found = draw(st.sampled_from([{"seconds": 0.25}, {"factor": 0.5}, {"factor": 2.0, "seconds": 0.5}]))
+        return time, act_on_latency, (found, back), {}
+    if action == "fault":
+        places = st.lists(st.sampled_from(world.topology.places), min_size=1, max_size=2, unique=True)
+        fault = draw(st.sampled_from(["partition", "heal", "fail_places", "repair_places", "fail_links"]))
+        return time, act_on_topology, (fault, tuple(draw(places))), {}
     if action == "set_delay":
         return time, action, (draw(delays()),), {}
     role = draw(st.sampled_from(["user", "router"]))
     node = {role: draw(st.sampled_from(users if role == "user" else routers))}
     if action == "set_online":
         return time, action, (draw(st.booleans()),), node
+    if action in ("depart", "reset"):
+        return time, action, (), node
+    if action == "hold":
+        return time, act_on_node, (draw(st.sampled_from(["hold_offline", "release_offline", "hold_online"])), node), {}
     return time, action, (draw(subsets(routers if role == "user" else users)),), node
 
 

@@ -70,8 +70,7 @@ def fibre_latency(lat1: float, lon1: float, lat2: float, lon2: float, *, stretch
     lat1, lon1, lat2, lon2 : float
         Degrees.
     stretch : float
-        Length of the fibre over that of the great circle, >= 1. ITU-T G.826 reckons with 1.5 below 1000 km and 1.25
-        above 1200 km.
+        Length of the fibre over that of the great circle, >= 1.
 
     Returns
     -------

@@ -88,7 +88,8 @@ def read_latency_matrix(
         raise ValueError(f"missing must be one of {', '.join(map(repr, _RULES))}, got {missing!r}")
     entries, numbers = _read_entries(file, delimiter, comments, skip_lines)
     places = _checked_names(names, len(entries), file)
-    seconds = _fill(entries, missing, numbers, file) * unit / (2 if round_trip else 1)
+    with np.errstate(over="ignore", under="ignore"):
+        seconds = _fill(entries, missing, numbers, file) * unit / (2 if round_trip else 1)
     _check_finite(seconds, unit, file)
     graph = _as_graph(seconds, places)
     graph.graph.update(description=file.name, routed=routed)

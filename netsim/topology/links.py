@@ -134,4 +134,6 @@ def largest_part(graph: nx.Graph) -> nx.Graph:
     # By way of an undirected view, which the type stubs know not to be a DiGraph.
     parts = nx.connected_components(graph.to_undirected(as_view=True))
     largest = max(parts, key=len)  # the first of the longest, and parts come in the order of their first places
-    return graph.subgraph([place for place in graph if place in largest]).copy()
+    kept: nx.Graph = graph.copy()  # and not a subgraph, whose places can come in the order of their hashes
+    kept.remove_nodes_from([place for place in graph if place not in largest])
+    return kept

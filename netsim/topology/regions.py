@@ -90,8 +90,8 @@ def region_topology(
     places_per_region : int
         Places in each region, >= 1. All pairs of places are linked: n places have n (n - 1) / 2 links.
     within : float
-        One-way latency in seconds between two places of one region. The default is half of 2 ms, the most that the
-        provider states between the availability zones of a region.
+        One-way latency in seconds between two places of one region. The default is half of 2 ms: the provider gave a
+        round trip of "less than approximately 2 ms" between the availability zones of a region.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def region_topology(
 
     References
     ----------
-    See `round_trips`; Microsoft, "What are Azure availability zones?", 2025, for the latency within a region.
+    See `round_trips`; for the latency within a region: Microsoft, "What are availability zones?", January 2025.
     """
     chosen = _checked_regions(names)
     count = _checked_count(places_per_region)

@@ -239,10 +239,10 @@ class Underlay:
     def path_properties(self, sources: ArrayLike | None = None, targets: ArrayLike | None = None) -> PathProperties:
         """Return latency, loss and transmission time of the path from every source to every target.
 
-        The path is that of `path_latency`: latency alone decides, not loss, not bandwidth. Of several paths with the
-        same latency it is the one with the fewest links; of these the one whose last link comes from the place of the
-        least index, and so on backwards. So it is the same on every machine. The way back can be another of the
-        equally fast paths.
+        The path is that of `path_latency`: latency alone decides, not loss, not bandwidth. Of several paths of the
+        least latency, to the bit and all the way along, it is the one with the fewest links; of these the one whose
+        last link comes from the place of the least index, and so on backwards. So it is the same on every machine.
+        The way back can be another of the equally fast paths.
 
         Loss is 1 - prod(1 - loss_e) over the links e of the path. Transmission takes 1 / bandwidth_e seconds a byte
         on each link, one after the other (store and forward). Messages do not queue for a link.
@@ -468,7 +468,7 @@ class Underlay:
 
 def _frozen(values: ArrayLike, dtype: type) -> NDArray[Any]:
     """Return a read-only copy, with 0.0 for -0.0."""
-    array: NDArray[Any] = np.array(values, dtype=dtype) + dtype(0)
+    array: NDArray[Any] = np.asarray(np.array(values, dtype=dtype) + dtype(0))
     array.flags.writeable = False
     return array
 

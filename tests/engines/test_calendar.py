@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from algorithms.ratings import Ratings
 from netsim import World
-from netsim.engines.compiled.calendar import NONE, TICK_EVENT, TOGGLE_EVENT, peek, push
+from netsim.engines.compiled.calendar import CHECKPOINT_EVENT, NONE, TICK_EVENT, TOGGLE_EVENT, peek, push
 from netsim.engines.compiled.lane import Lane
-from netsim.messages import PROFILE, REPLY, REQUEST, TICK, TOGGLE
+from netsim.messages import CHECKPOINT, PROFILE, REPLY, REQUEST, TICK, TOGGLE
 from netsim.tables import build_tables
 
 FAR = 2**40
@@ -50,7 +50,7 @@ class Queue:
         self.pushed = 0
 
     def key(self, time, kind, place, stamp, profile):
-        if kind <= TICK:
+        if kind <= CHECKPOINT:
             return (time, kind, place)
         edge = TABLES.edges[place]
         ends = (int(edge["sender"]), int(edge["receiver"]))
@@ -61,8 +61,8 @@ class Queue:
         key = self.key(time, kind, place, stamp, profile)
         if len(self.waiting) + 1 >= self.capacity or key in self.waiting.values():
             return
-        if kind <= TICK:
-            batch = TICK_EVENT if kind == TICK else TOGGLE_EVENT
+        if kind <= CHECKPOINT:
+            batch = {TICK: TICK_EVENT, TOGGLE: TOGGLE_EVENT, CHECKPOINT: CHECKPOINT_EVENT}[kind]
         else:
             batch = number
             if batch == len(lane.batches):
@@ -102,7 +102,7 @@ class Queue:
         assert self.lane.calendar["pending"][0] == len(self.waiting)
 
 
-kinds = st.sampled_from([TOGGLE, TICK, REQUEST, REPLY, PROFILE])
+kinds = st.sampled_from([TOGGLE, TICK, CHECKPOINT, REQUEST, REPLY, PROFILE])
 waits = st.one_of(
     st.integers(0, 8).map(lambda steps: steps / 4),
     st.floats(0, 3, allow_subnormal=False),
@@ -146,7 +146,7 @@ def test_events_come_in_the_order_of_the_key(moves, capacity, buckets, per_secon
 
 def test_hundreds_at_one_time_are_sorted_whether_they_wait_or_come_during_the_day():
     rng = np.random.default_rng(3)
-    wanted = [(1.0, *numbers) for numbers in np.ndindex(5, 6, 8, 3)]
+    wanted = [(1.0, *numbers) for numbers in np.ndindex(6, 6, 8, 3)]
     for during in (False, True):
         queue = Queue(2000, 8, 1.0)
         if during:

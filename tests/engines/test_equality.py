@@ -34,7 +34,9 @@ from netsim import (
 )
 from tests.worlds import Meddler, Run, Script, runs
 
-FEW, MANY = 150, 2500
+FEW, MANY = 200, 2500
+TABLES = ("profiles", "nodes", "life", "slots", "edges", "disclosures", "paths", "channels", "saved_profiles")
+TABLES += ("saved_slots",)
 ENGINES = {"one thread": ("compiled", 1), "two threads": ("compiled", 2), "three threads": ("compiled", 3)}
 plain = settings(max_examples=FEW, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 thorough = settings(
@@ -69,7 +71,9 @@ def simulation_state(simulation):
     """Everything that a run has come to, by name: the whole state and what is in flight, as bytes."""
     tables = simulation._tables
     state = {name: getattr(tables, name).tobytes() for name in ("values", "accounts", "updates", "contacts")}
-    for name in ("profiles", "nodes", "slots", "edges", "disclosures"):
+    for name in ("owned", "trace", "next_incoming", "emitted", "saved_values"):
+        state[name] = getattr(tables, name).tobytes()
+    for name in TABLES:
         table = getattr(tables, name)
         state |= {f"{name}: {column}": table[column].tobytes() for column in table.dtype.names}
     state["in flight"] = np.asarray(simulation._engine.in_flight).tobytes()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from simpy.events import NORMAL
 
 from algorithms.ratings import Ratings
-from netsim import MessageTrace, OnOff, Periodic, Simulation, World, behaviour, simulate
+from netsim import MessageTrace, OnOff, Periodic, Sessions, Simulation, World, simulate
 from netsim.clock import END, PROBE, SCRIPTED, Clock
 from netsim.messages import KIND_NAMES
 from tests.worlds import assert_same_bits, runs
@@ -52,9 +52,9 @@ def arrivals(trace):
     return list(frame[["arrives", "kind", "sender", "receiver", "profile", "stamp"]].itertuples(index=False, name=None))
 
 
-def test_order_at_equal_times(world, log, monkeypatch):
-    monkeypatch.setattr(behaviour, "session_end", lambda *_: 3.0 if _[2] == 1 else 1e6)  # all toggle at 3
-    churning = world.replace(user_churn=OnOff(1e9, 1e-9), router_churn=OnOff(1e9, 1e-9))
+def test_order_at_equal_times(world, log):
+    once = Sessions(3.0, 100.0, start="online")  # all toggle at 3
+    churning = world.replace(user_churn=once, router_churn=once)
     simulate(churning, until=4.0, every=1.0, seed=1, scripts=[each_second], engine="events")
     assert [entry[1:] for entry in log if entry[0] == 3.0] == [
         ("probe",),

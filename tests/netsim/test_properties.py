@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 
 from netsim import MessageTrace, Simulation
 from netsim.engines.events import Message
-from netsim.messages import DELIVERED, FATES, MESSAGE_KINDS
+from netsim.messages import DELIVERED, FATES, MESSAGE_KINDS, REQUEST
 from tests.worlds import runs
 
 many = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netsim.topology import Underlay, barabasi_albert, underlay
+from netsim.topology import Underlay, barabasi_albert, paths
 
 
 @st.composite
@@ -42,7 +42,7 @@ def test_path_latency_of_chosen_places_is_the_same_in_chunks_of_one(graph, data)
     place = st.integers(0, len(graph) - 1)
     sources, targets = data.draw(st.lists(place)), data.draw(st.lists(place))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(underlay, "_CHUNK_CELLS", 1)
+        patch.setattr(paths, "_CHUNK_CELLS", 1)
         answer = Underlay.from_graph(graph).path_latency(sources, targets)
     assert answer.shape == (len(sources), len(targets))
     assert answer.dtype == np.float64
@@ -292,3 +292,123 @@ def test_the_digest_never_changes():
     made = Underlay((0, "b", np.int64(3)), [0, 1], [1, 2], [0.5, -0.0])
     assert made.digest == Underlay((0, "b", 3), [0, 1], [1, 2], [0.5, 0.0]).digest
     assert made.digest == "f15aa6ab6c9a5ed5cb9531fc3d1be99540a0e6cdb9d462f90a6cf1e4fc976a17"
+
+
+# Loss, bandwidth, direct links, regions
+
+
+FULL = Underlay(
+    ("a", "b", "c"),
+    [0, 1],
+    [1, 0],
+    [1.0, 1.0],
+    loss=[0.25, -0.0],
+    bandwidth=[np.inf, 8.0],
+    routed=False,
+    regions=("east", None, ("x", 1)),
+)
+
+
+def test_without_loss_and_bandwidth_there_is_none():
+    made = Underlay(("a", "b"), [0], [1], [1.0])
+    assert (made.loss.tolist(), made.bandwidth.tolist()) == ([0.0], [np.inf])
+    assert (made.routed, made.regions, made.has_loss, made.has_bandwidth) == (True, None, False, False)
+    empty = Underlay(("a",), [], [], [])
+    assert (empty.loss.size, empty.has_loss, empty.has_bandwidth) == (0, False, False)
+
+
+def test_what_edges_carry_is_read_from_a_graph():
+    graph = nx.DiGraph()
+    graph.add_edge(0, 1, latency=1, loss=np.float32(0.5), bandwidth=10)
+    graph.add_edge(1, 2, latency=1, drop=0.125, rate=np.inf)
+    made = Underlay.from_graph(graph)
+    assert (made.loss.tolist(), made.bandwidth.tolist()) == ([0.5, 0.0], [10.0, np.inf])
+    assert (made.has_loss, made.has_bandwidth) == (True, True)
+    other = Underlay.from_graph(graph, loss="drop", bandwidth="rate")
+    assert (other.loss.tolist(), other.has_bandwidth) == ([0.0, 0.125], False)
+    named = made.to_graph(loss="drop", bandwidth="rate")
+    assert named.edges[0, 1] == {"latency": 1.0, "drop": 0.5, "rate": 10.0}
+    assert named.edges[1, 2] == {"latency": 1.0}
+
+
+def test_of_parallel_edges_the_fastest_counts_with_its_own_loss_and_bandwidth():
+    graph = nx.MultiGraph()
+    for latency, loss, bandwidth in [(2.0, 0.0, 99.0), (1.0, 0.5, 99.0), (1.0, 0.25, 5.0), (1.0, 0.25, 7.0)]:
+        graph.add_edge(0, 1, latency=latency, loss=loss, bandwidth=bandwidth)
+    made = Underlay.from_graph(graph)
+    assert (made.latency.tolist(), made.loss.tolist(), made.bandwidth.tolist()) == ([1, 1], [0.25, 0.25], [7, 7])
+
+
+def test_the_graph_says_whether_it_is_routed_unless_the_caller_does():
+    graph = nx.path_graph(3)
+    assert Underlay.from_graph(graph, default_latency=1).routed
+    graph.graph["routed"] = False
+    assert not Underlay.from_graph(graph, default_latency=1).routed
+    assert Underlay.from_graph(graph, default_latency=1, routed=True).routed
+    with pytest.raises(ValueError, match="routed must be True or False, got 'no'"):
+        Underlay.from_graph(graph, default_latency=1, routed="no")
+
+
+@pytest.mark.parametrize("value", [30, -0.1, float("nan"), "0.1", None, True])
+def test_a_loss_that_is_no_probability_names_the_edge(value):
+    graph = nx.Graph()
+    graph.add_edge(4, 7, latency=1, loss=value)
+    with pytest.raises(ValueError, match=r"loss must be in \[0, 1\], got .* on edge \(4, 7\); .*percentage"):
+        Underlay.from_graph(graph)
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), "10", None, 1e-310])
+def test_a_bandwidth_that_is_no_speed_names_the_edge(value):
+    graph = nx.Graph()
+    graph.add_edge(4, 7, latency=1, bandwidth=value)
+    with pytest.raises(ValueError, match=r"bandwidth must be a number of bytes/s > 0, got .* on edge \(4, 7\); "):
+        Underlay.from_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"loss": [0.0, 1.5]}, r"loss must be in \[0, 1\], got 1.5 at position 1, edge 1 -> 2"),
+        ({"loss": [np.nan, 0.0]}, r"loss must be in \[0, 1\], got nan at position 0, edge 0 -> 1"),
+        ({"bandwidth": [1.0, 0.0]}, "bandwidth must be a number of bytes/s > 0, got 0.0 at position 1, edge 1 -> 2"),
+        ({"loss": [0.0]}, r"must be 1-d and of one length, got shapes tail \(2,\), .*loss \(1,\)"),
+        ({"bandwidth": 5.0}, r"must be 1-d and of one length, got shapes .*bandwidth \(\)"),
+        ({"routed": 1}, "routed must be True or False, got 1"),
+    ],
+)
+def test_the_constructor_checks_what_edges_carry(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Underlay(("a", "b", "c"), [0, 1], [1, 2], [1.0, 1.0], **fields)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_a_copy_keeps_everything(copied):
+    again = copied(FULL)
+    assert again == FULL
+    assert (hash(again), again.digest) == (hash(FULL), FULL.digest)
+    assert (again.routed, again.regions) == (False, FULL.regions)
+    assert not any(array.flags.writeable for array in (again.loss, again.bandwidth))
+
+
+def test_a_graph_keeps_everything():
+    again = Underlay.from_graph(FULL.to_graph())
+    assert again == FULL
+    assert again.digest == FULL.digest
+    assert FULL.to_graph().is_directed()  # the two directions differ in loss and bandwidth
+    assert not FULL.is_symmetric
+    assert FULL.n_links == 2
+
+
+def test_loss_bandwidth_routing_and_regions_count_as_content():
+    fields = {"loss": [0.0, 0.5], "bandwidth": [9.0, 9.0], "routed": False, "regions": ("x", None, None)}
+    made = [Underlay(("a", "b", "c"), [0, 1], [1, 0], [1.0, 1.0])]
+    made += [Underlay(("a", "b", "c"), [0, 1], [1, 0], [1.0, 1.0], **{name: fields[name]}) for name in fields]
+    made += [Underlay(("a", "b", "c"), [0, 1], [1, 0], [1.0, 1.0], loss=[0.5, 0.0]), FULL]
+    assert len({each.digest for each in made}) == 7
+    assert len(set(made)) == 7
+    same = Underlay(("a", "b", "c"), [0, 1], [1, 0], [1.0, 1.0], loss=[0, 0], bandwidth=[np.inf, np.inf])
+    assert (same, same.digest, hash(same)) == (made[0], made[0].digest, hash(made[0]))
+
+
+def test_the_digest_of_what_edges_carry_never_changes():
+    assert FULL.digest == "2b8e67cb2ac694b46501edb195b0652c85d7e6a42a128c22058bba9acf0329e4"
