@@ -163,7 +163,7 @@ def timers() -> st.SearchStrategy[Any]:
 
 def churns() -> st.SearchStrategy[Any]:
     lengths = st.sampled_from([0.1, 0.5, 2.0, 6.0])
-    return st.one_of(st.none(), st.builds(OnOff, lengths, lengths), sessions(), traces())
+    return st.one_of(st.none(), sessions(), st.builds(OnOff, lengths, lengths), traces(), sessions())
 
 
 @st.composite
@@ -173,7 +173,7 @@ def sessions(draw: Any) -> Sessions:
     laws += [Empirical([0.25, 0.5, 2.0]), Exponential(1.0)]
     online, offline = draw(st.sampled_from(laws)), draw(st.sampled_from(laws))
     correlation = 0.0 if isinstance(online, Gamma) or isinstance(offline, Gamma) else draw(st.sampled_from([0.0, 0.7]))
-    diurnal = draw(st.sampled_from([None, None, Diurnal(0.8, 1.0, day=4.0)]))
+    diurnal = draw(st.sampled_from([None, Diurnal(0.8, 1.0, day=4.0)]))
     start = draw(st.sampled_from(["stationary", "online", "offline"]))
     return Sessions(online, offline, correlation=correlation, diurnal=diurnal, start=start)
 
@@ -280,7 +280,7 @@ def worlds(draw: Any) -> World:
         user_return=draw(returns()),
         router_return=draw(returns()),
         user_lifetime=draw(st.sampled_from([None, None, None, Exponential(6.0), 2.5])),
-        router_lifetime=draw(st.sampled_from([None, None, Exponential(4.0), Empirical([1.0, 2.5, 100.0])])),
+        router_lifetime=draw(st.sampled_from([None, Exponential(4.0), Empirical([0.5, 1.0, 2.5, 100.0])])),
         rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
         learning=draw(learnings()),
     )

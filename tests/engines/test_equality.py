@@ -14,23 +14,38 @@ from hypothesis import strategies as st
 
 from algorithms.ratings import Ratings
 from netsim import (
+    Checkpoint,
     Constant,
+    Diurnal,
     Empirical,
+    Exponential,
+    Gamma,
+    GilbertElliott,
     GivenContacts,
     GivenPlacement,
     Learning,
     LogNormal,
     OnOff,
+    Pareto,
     Periodic,
     Poisson,
     RandomRouters,
+    Reordering,
+    Sessions,
     Simulation,
     Underlay,
     Uniform,
+    Weibull,
     World,
+    flash_crowd,
+    latency_shift,
+    link_failure,
     mae,
     objective,
+    partition,
+    region_outage,
     rmse,
+    router_outage,
 )
 from tests.worlds import Meddler, Run, Script, runs
 
@@ -123,10 +138,10 @@ def test_engines_agree_in_thousands_of_worlds(run, pieces):
 
 
 def test_the_worlds_drawn_can_tell_engines_apart():
-    """Enough of them run on two threads, move profiles, ask for ratings, churn, and are cut into pieces."""
+    """Enough of them run on two threads, move profiles, ask for ratings, and meet all that a network does."""
     seen = []
 
-    @settings(plain, max_examples=100, phases=[Phase.generate])
+    @settings(plain, max_examples=FEW, phases=[Phase.generate])
     @given(runs(), cuts)
     def look(run, pieces):
         simulation = start(run, "compiled", 2)
@@ -134,15 +149,29 @@ def test_the_worlds_drawn_can_tell_engines_apart():
         if "no message can arrive" not in simulation._engine.reason:
             assert (lanes == 2) == (run.world.minimum_delay > 0)
         result, _ = go(simulation, run, pieces)
-        accounts = result.accounts.set_index(["kind", "fate"])["messages"] if "kind" in result.accounts else None
-        churn = run.world.user_churn is not None or run.world.router_churn is not None
+        accounts = result.accounts.set_index(["kind", "fate"])["messages"]
+        tables = simulation._tables
+        n_users, life = tables.n_users, tables.life
+        made_anew = tables.profiles["incarnation"] > 0
         seen.append(
             {
                 "two threads": lanes == 2,
                 "zero delays": run.world.minimum_delay == 0,
                 "updates": result.user_updates.sum() + result.item_updates.sum() > 0,
-                "requests": accounts is not None and accounts["request", "sent"] > 0,
-                "churn": churn,
+                "requests": accounts["request", "sent"] > 0,
+                "drawn sessions": (life["law"] >= 0).any(),
+                "sessions of a trace": (life["trace_count"] > 0).any(),
+                "correlated sessions": (life["correlation"] > 0).any(),
+                "sessions by the time of day": (life["amplitude"] > 0).any(),
+                "users start anew": made_anew[:n_users].any(),
+                "items start anew": made_anew[n_users:].any(),
+                "checkpoints": life["saved"].any(),
+                "departures": life["departed"].any(),
+                "items handed over": accounts["handover", "updated"] > 0,
+                "bursts": (tables.channels["sojourn"] > 0).any(),
+                "links that lose or are slow": len(tables.paths) > 0,
+                "duplicates": tables.settings["duplication"][0] > 0,
+                "held back": tables.settings["reordering"][0] > 0,
                 "scripts": len(run.scripts) > 0,
                 "user-written": any(isinstance(script, Meddler) for script in run.scripts),
                 "pieces": len(pieces) > 0,
@@ -152,7 +181,8 @@ def test_the_worlds_drawn_can_tell_engines_apart():
 
     look()
     share = {name: sum(row[name] for row in seen) / len(seen) for name in seen[0]}
-    least = dict.fromkeys(share, 0.25) | {"user-written": 0.1, "zero delays": 0.15, "requests": 0.2}
+    rare = {"user-written": 0.1, "correlated sessions": 0.1, "sessions by the time of day": 0.1, "bursts": 0.1}
+    least = dict.fromkeys(share, 0.2) | rare | {"zero delays": 0.15, "items handed over": 0.02}
     assert not {name: value for name, value in share.items() if value < least[name]}, share
 
 
@@ -297,6 +327,70 @@ def scripted():
     return Run(world, 7.0, 9, 0.5, (Script(tuple(steps)), Meddler(0.5)))
 
 
+def leaving():
+    """Routers quit one after another; their items, several each, move on with their profiles, and again."""
+    world = World(
+        matrix(24, 20, 0.5),
+        routers=8,
+        user_broadcast=0.5,
+        router_broadcast=0.5,
+        delay=Uniform(0.05, 0.6),
+        loss=0.1,
+        duplication=0.1,
+        router_lifetime=Exponential(6.0),
+        user_lifetime=Exponential(30.0),
+        rehosting="handover",
+        user_return="reset",
+        router_return=Checkpoint(1.0),
+        router_churn=OnOff(5.0, 0.5),
+        learning=Learning(rank=3),
+    )
+    return Run(world, 12.0, 12, 1.0)
+
+
+def attached():
+    """The same with ratings attached: sizes change while messages are on their way."""
+    run = leaving()
+    return replace(run, world=run.world.replace(rating_exchange="attach", rehosting="fresh"))
+
+
+def restless():
+    """Sessions of every kind, bursts, losses and speeds of links, faults; two regions."""
+    graph = nx.barabasi_albert_graph(12, 2, seed=3)
+    for number, (u, v) in enumerate(graph.edges):
+        graph.edges[u, v].update(latency=0.01 * (1 + number % 5), loss=0.02 * (number % 3), bandwidth=2e4)
+    for place in graph:
+        graph.nodes[place]["region"] = "east" if place % 2 else "west"
+    world = World(
+        matrix(30, 24, 0.4),
+        Underlay.from_graph(graph),
+        user_broadcast=0.5,
+        router_broadcast=Poisson(0.5),
+        delay=LogNormal(0.05, 1.0),
+        pair_delay=Uniform(0.0, 0.1),
+        loss=GilbertElliott(0.1, 2.0),
+        reordering=Reordering(0.1, 1.5),
+        duplication=0.05,
+        user_churn=Sessions(
+            Weibull(4.0, 0.6), LogNormal(1.0, 1.0), correlation=0.5, diurnal=Diurnal(0.7, 2.0, day=8.0)
+        ),
+        router_churn=Sessions(Pareto(2.0, 1.8), Gamma(0.8, 1.0)),
+        user_return=Checkpoint(0.7),
+        router_return="reset",
+        learning=Learning(rank=2),
+    )
+    acts = (
+        partition([0, 1, 2, 3], at=2.0, until=4.0),
+        link_failure(list(graph.edges)[:3], at=1.0, until=6.0),
+        router_outage(0.3, at=3.0, until=5.0),
+        region_outage("east", at=7.0, until=8.0),
+        latency_shift(at=5.0, until=9.0, seconds=0.1, factor=2.0),
+        latency_shift(at=6.0, factor=0.5),
+        flash_crowd(0.3, at=2.5, until=9.5),
+    )
+    return Run(world, 12.0, 13, 0.5, acts)
+
+
 LARGE = {
     make.__name__: make
     for make in (
@@ -311,6 +405,9 @@ LARGE = {
         paths,
         nearer_contacts,
         scripted,
+        leaving,
+        attached,
+        restless,
     )
 }
 
@@ -323,7 +420,9 @@ def test_engines_agree_in_larger_worlds(name):
     assert result.item_updates.sum() > 0
 
 
-@pytest.mark.parametrize("name", ["one_window_delay", "heavy_tails", "late", "no_delay", "scripted"])
+@pytest.mark.parametrize(
+    "name", ["one_window_delay", "heavy_tails", "late", "no_delay", "scripted", "leaving", "restless"]
+)
 def test_a_run_in_pieces_ends_as_one_at_once(name):
     run = LARGE[name]()
     run = replace(run, scripts=run.scripts[:1])  # a Meddler reads the probes, whose times are others in pieces
