@@ -5,21 +5,33 @@
 - `compiled_vs_events`: messages delivered per second, compiled engine on one thread over the events engine;
 - `compiled_vs_bare_loop_1thread`: messages delivered per second over updates per second of a bare loop that applies
   equations (3) and (4) in a random order drawn beforehand, on the same ratings and rank;
-- `threads_2_vs_1`: two threads over one, on a world ten times as large.
+- `threads_2_vs_1`: two threads over one, on a world ten times as large;
+- `churn_loss_vs_plain`: messages sent per second with churn, checkpoints, bursts of loss, duplicates and messages held
+  back, over those without;
+- `features_off_vs_plain_before`: messages delivered per second, over those of the last commit that had none of these
+  features. It needs the history of the repository; where that is missing, it says so and prints no ratio.
 
-Compilation is excluded. Data: MovieLens 100K where the environment variable MOVIELENS_100K names it, else synthetic
-ratings of its size. With `--scale` it prints the table of the docs: worlds up to 100,000 users x 20,000 items with 10
-million ratings, each beside a bare loop of its size.
+`--only-features` measures the last two alone. Compilation is excluded. Data: MovieLens 100K where the environment
+variable MOVIELENS_100K names it, else synthetic ratings of its size. With `--scale` it prints the table of the docs:
+worlds up to 100,000 users x 20,000 items with 10 million ratings, each beside a bare loop of its size.
 """
 
 import argparse
+import io
 import os
 import resource
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
+import netsim
 from algorithms.datasets import movielens_100k
 from algorithms.learning import Learning
 from algorithms.ratings import Ratings
@@ -28,26 +40,45 @@ from netsim import LogNormal, Simulation, World, barabasi_albert
 
 RANK = 10
 PERIOD = 10.0
-FLOORS = {"compiled_vs_events": 40.0, "compiled_vs_bare_loop_1thread": 0.1, "threads_2_vs_1": 1.4}
+FLOORS = {
+    "compiled_vs_events": 40.0,
+    "compiled_vs_bare_loop_1thread": 0.1,
+    "threads_2_vs_1": 1.4,
+    "churn_loss_vs_plain": 0.5,
+    "features_off_vs_plain_before": 0.97,
+}
+BEFORE = "ba1a7b2ab5e855d956dc2b74187be7989f5e0c26"  # the last commit without churn models, bursts and faults
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
     """Print the ratios, or the table of sizes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=5, help="interleaved measurements of each side")
+    parser.add_argument("--pairs", type=int, help="interleaved measurements of each side (default: 5; features: 9)")
+    parser.add_argument("--only-features", action="store_true", help="print the ratios of the features alone")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--scale", action="store_true", help="print the table of world sizes instead")
     args = parser.parse_args()
     if args.scale:
         print_scale()
         return
+    if args.serve:
+        serve()
+        return
+    if not args.only_features:
+        print_engines(args.pairs or 5)
+    print_features(args.pairs or 9)
 
+
+def print_engines(pairs: int) -> None:
+    """Print the ratios between engines, threads and the bare loop."""
     ratings = movielens_sized()
     compiled, events = started(ratings, "compiled", 1), started(ratings, "events", 1)
     bare = BareLoop(ratings)
     large = random_ratings(9_430, 16_820, 800_000)
     alone, team = started(large, "compiled", 1), started(large, "compiled", 2)
     sides: dict[str, list[float]] = {name: [] for name in ("compiled", "events", "bare", "alone", "team")}
-    for _ in range(args.pairs):
+    for _ in range(pairs):
         sides["compiled"].append(deliveries_per_second(compiled, 20 * PERIOD))
         sides["bare"].append(bare.updates_per_second())
         sides["events"].append(deliveries_per_second(events, PERIOD))
@@ -63,8 +94,95 @@ def main() -> None:
         "compiled_vs_bare_loop_1thread": ("compiled", "bare"),
         "threads_2_vs_1": ("team", "alone"),
     }.items():
-        value = median(a / b for a, b in zip(sides[over], sides[under], strict=True))
-        print(f"ratio {name} {value:.3f} (floor {FLOORS[name]:g})")
+        print_ratio(name, sides[over], sides[under])
+
+
+def print_features(pairs: int) -> None:
+    """Print what the features of the network cost where they are on, and where they are off."""
+    ratings = movielens_sized()
+    plain, busy = started(ratings, "compiled", 1), started(ratings, "compiled", 1, **features())
+    sides: dict[str, list[float]] = {name: [] for name in ("plain", "busy", "now", "before")}
+    for _ in range(pairs):
+        sides["plain"].append(messages_per_second(plain, 20 * PERIOD, "sent"))
+        sides["busy"].append(messages_per_second(busy, 20 * PERIOD, "sent"))
+    print(f"plain {rate(sides['plain'])} messages/s; all features {rate(sides['busy'])} messages/s")
+    print_ratio("churn_loss_vs_plain", sides["busy"], sides["plain"])
+    with TemporaryDirectory() as folder:
+        if not check_out(Path(folder)):
+            print(f"features_off_vs_plain_before: commit {BEFORE[:7]} is not in this copy of the repository")
+            return
+        with Served(ROOT) as now, Served(Path(folder)) as before:
+            for _ in range(pairs):
+                sides["now"].append(now.deliveries_per_second())
+                sides["before"].append(before.deliveries_per_second())
+    print(f"now {rate(sides['now'])} deliveries/s; before {rate(sides['before'])} deliveries/s")
+    print_ratio("features_off_vs_plain_before", sides["now"], sides["before"])
+
+
+def print_ratio(name: str, over: list[float], under: list[float]) -> None:
+    """Print the median of the ratios of interleaved pairs."""
+    value = median(a / b for a, b in zip(over, under, strict=True))
+    print(f"ratio {name} {value:.3f} (floor {FLOORS[name]:g})")
+
+
+def features() -> dict[str, Any]:
+    """Options of a world in which nodes come and go and the network does all that it can to a message."""
+    online, offline = (netsim.Weibull(length * PERIOD, 0.67) for length in (20, 10))
+    sessions = netsim.Sessions(online, offline, correlation=0.3)
+    return {
+        "user_churn": sessions,
+        "router_churn": sessions,
+        "user_return": netsim.Checkpoint(5 * PERIOD),
+        "router_return": netsim.Checkpoint(5 * PERIOD),
+        "loss": netsim.GilbertElliott(0.05, 3 * PERIOD),
+        "duplication": 0.01,
+        "reordering": netsim.Reordering(0.01, PERIOD),
+    }
+
+
+def check_out(folder: Path) -> bool:
+    """Put the files of the commit before the features into a folder; False where the history lacks it."""
+    packed = subprocess.run(["git", "-C", str(ROOT), "archive", BEFORE], capture_output=True, check=False)
+    if packed.returncode != 0:
+        return False
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return True
+
+
+class Served:
+    """A process of its own that runs this file on one version of the packages, and measures when asked."""
+
+    def __init__(self, root: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).resolve()), "--serve"],
+            cwd=root,
+            env=os.environ | {"PYTHONPATH": str(root)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def deliveries_per_second(self) -> float:
+        """Let it go on for some simulated time; messages delivered per second of wall time."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+
+def serve() -> None:
+    """Measure the plain world once for each line that comes in."""
+    simulation = started(movielens_sized(), "compiled", 1)
+    for _ in sys.stdin:
+        print(deliveries_per_second(simulation, 20 * PERIOD), flush=True)
 
 
 def print_scale() -> None:
@@ -117,7 +235,7 @@ def random_ratings(n_users: int, n_items: int, n_ratings: int) -> Ratings:
     return Ratings.from_arrays(user, item, value, scale=(1, 5), user_ids=range(n_users), item_ids=range(n_items))
 
 
-def started(ratings: Ratings, engine: str, threads: int, rounds: int = 2) -> Simulation:
+def started(ratings: Ratings, engine: str, threads: int, rounds: int = 2, **changes: Any) -> Simulation:
     """The README's world, after its first rounds, in which the routers ask for their ratings."""
     world = World(
         ratings,
@@ -127,7 +245,7 @@ def started(ratings: Ratings, engine: str, threads: int, rounds: int = 2) -> Sim
         delay=LogNormal(median=0.07, sigma=0.8),
         loss=0.01,
         learning=Learning(rank=RANK),
-    )
+    ).replace(**changes)
     simulation = Simulation(world, seed=1, engine=engine, threads=threads)
     simulation.run(until=rounds * PERIOD, every=rounds * PERIOD)
     return simulation
@@ -135,11 +253,16 @@ def started(ratings: Ratings, engine: str, threads: int, rounds: int = 2) -> Sim
 
 def deliveries_per_second(simulation: Simulation, seconds: float) -> float:
     """Messages delivered per second of wall time while a simulation goes on for some simulated seconds."""
+    return messages_per_second(simulation, seconds, "delivered")
+
+
+def messages_per_second(simulation: Simulation, seconds: float, fate: str) -> float:
+    """Messages of one fate per second of wall time while a simulation goes on for some simulated seconds."""
     now = simulation.env.now
-    before = simulation.last["delivered"]
+    before = simulation.last[fate]
     began = perf_counter()
-    after = simulation.run(until=now + seconds, every=seconds).final["delivered"]
-    return (after - before) / (perf_counter() - began)
+    after = simulation.run(until=now + seconds, every=seconds).final[fate]
+    return float(after - before) / (perf_counter() - began)
 
 
 class BareLoop:
