@@ -29,7 +29,22 @@ from netsim.interventions import (
 from netsim.loss import GilbertElliott, Reordering
 from netsim.milestones import Milestone, Plateau, StopRule, Target
 from netsim.placement import GivenPlacement, RandomPlacement
-from netsim.probes import Probe, View, disclosure, mae, objective, ranking, rmse, truth_rmse
+from netsim.probes import (
+    Probe,
+    View,
+    availability,
+    disclosure,
+    mae,
+    objective,
+    ranking,
+    rmse,
+    rmse_online,
+    rmse_per_user,
+    staleness,
+    traffic,
+    truth_rmse,
+    updates_per_node,
+)
 from netsim.result import Result
 from netsim.simulation import Simulation, simulate
 from netsim.timers import Periodic, Poisson
@@ -98,6 +113,7 @@ __all__ = [
     "View",
     "Weibull",
     "World",
+    "availability",
     "barabasi_albert",
     "complete",
     "disclosure",
@@ -125,10 +141,15 @@ __all__ = [
     "regions",
     "ring",
     "rmse",
+    "rmse_online",
+    "rmse_per_user",
     "router_outage",
     "simulate",
+    "staleness",
     "star",
+    "traffic",
     "truth_rmse",
+    "updates_per_node",
     "watts_strogatz",
     "waxman",
 ]

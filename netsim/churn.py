@@ -6,13 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from algorithms import purposes
-from algorithms.chance import draw, further, uniform
-from algorithms.compilation import kernel
 from algorithms.distributions import Distribution, as_distribution
 from netsim.topology._checks import as_number
 
-__all__ = ["Checkpoint", "Diurnal", "OnOff", "Sessions", "first_online", "session_length"]
+__all__ = ["Checkpoint", "Diurnal", "OnOff", "Sessions"]
 
 STARTS = ("stationary", "online", "offline")
 
@@ -202,16 +199,3 @@ class Checkpoint:
                 "instance 600"
             )
         object.__setattr__(self, "interval", interval)
-
-
-@kernel
-def first_online(seed, key, mean_online, mean_offline):
-    """Whether a node starts online: the stationary state, drawn with session 0."""
-    word = further(draw(seed, purposes.SESSION, key, 0), 1)
-    return uniform(word) * (mean_online + mean_offline) < mean_online
-
-
-@kernel
-def session_length(seed, key, session, mean):
-    """Length of session number `session` of a node, in seconds, exponential with the given mean."""
-    return -mean * math.log(uniform(draw(seed, purposes.SESSION, key, session)))

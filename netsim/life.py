@@ -9,7 +9,8 @@ from algorithms import purposes
 from algorithms.chance import draw, uniform
 from algorithms.distributions import Constant, Distribution, Exponential
 from netsim.availability import AvailabilityTrace, end_times
-from netsim.churn import Checkpoint, OnOff, Sessions, first_online
+from netsim.churn import Checkpoint, OnOff, Sessions
+from netsim.sessions import first_online
 from netsim.state import KEEP, LIFE, NO_LAW, RESET, RESTORE, ROUTER_ONLINE, USER_ONLINE
 from netsim.world import World
 

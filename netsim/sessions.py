@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from algorithms import purposes
-from algorithms.chance import draw, standard_normal, uniform
+from algorithms.chance import draw, further, standard_normal, uniform
 from algorithms.compilation import kernel
 from algorithms.distributions import sample, sample_covering
 from algorithms.learning import fill_profile
@@ -19,6 +19,7 @@ __all__ = [
     "begins_online",
     "checkpoint",
     "checkpoint_time",
+    "first_online",
     "has_sessions",
     "incarnate",
     "reset",
@@ -26,6 +27,13 @@ __all__ = [
     "settle",
     "toggle",
 ]
+
+
+@kernel
+def first_online(seed, key, mean_online, mean_offline):
+    """Whether a node starts online: the stationary state, drawn with session 0."""
+    word = further(draw(seed, purposes.SESSION, key, 0), 1)
+    return uniform(word) * (mean_online + mean_offline) < mean_online
 
 
 @kernel

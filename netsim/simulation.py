@@ -340,7 +340,7 @@ class Simulation:
 
     def view(self) -> View:
         """What a probe would see now."""
-        return View(self.world, self.env.now, self._tables)
+        return View(self.world, self.env.now, self._tables, self._engine.in_flight)
 
     # --------------------------------------------------------------------------------------------------------------
 
@@ -397,7 +397,7 @@ class Simulation:
         tables, in_flight = self._tables, self._engine.in_flight
         raise_failure()
         balance(tables.accounts, in_flight)
-        view = self.view()
+        view = View(self.world, self.env.now, tables, in_flight)
         row: dict[str, Any] = {"time": self.env.now}
         for probe in self._probes:
             measured = probe(view)

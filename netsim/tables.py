@@ -59,6 +59,8 @@ class Tables:
         self.state = state
         self.base = base
         self.distributions = distributions
+        # Arrays beside edges and slots that are kept, and so grow with them, be there edges yet or not.
+        self._kept: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         if name in State._fields:
@@ -68,6 +70,11 @@ class Tables:
     def put(self, **arrays: np.ndarray) -> None:
         """Put other arrays into the place of some."""
         self.state = self.state._replace(**arrays)
+
+    def keep(self, name: str, array: np.ndarray) -> None:
+        """Put an array that stands beside edges or slots into its place, and let it grow with them from now on."""
+        self._kept.add(name)
+        self.put(**{name: array})
 
     @property
     def n_users(self) -> int:
@@ -120,15 +127,15 @@ class Tables:
         link_incoming(state.life, edges["receiver"], len(state.edges), following)
         self.put(edges=np.concatenate([state.edges, edges]), next_incoming=following)
         self._add_slots(slots)
-        if len(state.channels):
+        if "channels" in self._kept:
             self.put(channels=np.concatenate([state.channels, unseen_channels(len(edges))]))
-        if len(state.paths):
+        if "paths" in self._kept:
             self.put(paths=np.concatenate([state.paths, self.base.paths_of(edges["sender"], edges["receiver"])]))
 
     def _add_slots(self, slots: np.ndarray) -> None:
         state = self.state
         self.put(slots=np.concatenate([state.slots, slots]))
-        if len(state.emitted):
+        if "emitted" in self._kept:
             self.put(emitted=np.concatenate([state.emitted, np.full(len(slots), np.nan)]))
         if len(state.saved_values):
             self.put(saved_slots=np.concatenate([state.saved_slots, slots]))
@@ -144,12 +151,12 @@ class Tables:
         _set_loss(self.state.settings, loss)
         if isinstance(loss, GilbertElliott):
             # A chain is a function of the pair and the time: it is followed anew from time 0, under the new means.
-            self.put(channels=unseen_channels(len(self.state.edges)))
+            self.keep("channels", unseen_channels(len(self.state.edges)))
 
     def measure_ages(self) -> None:
         """Keep when what was taken was sent, for probes."""
-        if not len(self.state.emitted):
-            self.put(emitted=np.full(len(self.state.slots), np.nan))
+        if "emitted" not in self._kept:
+            self.keep("emitted", np.full(len(self.state.slots), np.nan))
 
     def change_paths(self, underlay: Underlay) -> None:
         """Let messages that are sent from now on take the paths of another underlay with the same places."""
@@ -157,7 +164,7 @@ class Tables:
         edges = self.state.edges.copy()
         edges["base"], edges["back"] = self.base.delays(edges["sender"], edges["receiver"])
         self.put(edges=edges)
-        if len(self.state.paths) or underlay.has_loss or underlay.has_bandwidth:
+        if "paths" in self._kept:
             self.put(paths=self.base.paths_of(edges["sender"], edges["receiver"]))
 
     def move_items(self, router: int, items: np.ndarray) -> np.ndarray:
@@ -339,14 +346,19 @@ def build_tables(world: World, seed: Any) -> Tables:
         life=life,
         trace=trace,
         next_incoming=following,
-        paths=base.paths_of(sender, receiver) if has_paths else np.zeros(0, dtype=PATH),
-        channels=unseen_channels(len(edges) if isinstance(world.loss, GilbertElliott) else 0),
+        paths=np.zeros(0, dtype=PATH),
+        channels=unseen_channels(0),
         emitted=np.zeros(0),
         saved_values=values.copy() if checkpoints else np.zeros((0, learning.rank)),
         saved_profiles=np.zeros(len(profiles) if checkpoints else 0, dtype=SAVED),
         saved_slots=slots.copy() if checkpoints else np.zeros(0, dtype=SLOT),
     )
-    return Tables(state, base, distributions)
+    tables = Tables(state, base, distributions)
+    if has_paths:
+        tables.keep("paths", base.paths_of(sender, receiver))
+    if isinstance(world.loss, GilbertElliott):
+        tables.keep("channels", unseen_channels(len(edges)))
+    return tables
 
 
 def _distributions(world: World) -> list[Distribution]:

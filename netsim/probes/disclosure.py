@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from netsim.probes.quantiles import check_quantiles
 from netsim.probes.view import Probe, View
 
 __all__ = ["disclosure"]
@@ -60,12 +61,6 @@ def disclosure(quantiles: Sequence[float] = (0.1, 0.5, 0.9)) -> Probe:
     Raises
     ------
     ValueError
-        If a quantile is out of range.
+        If a quantile is out of range, or stands there twice.
     """
-    if np.ndim(quantiles) != 1:
-        raise ValueError(f"quantiles must be a sequence of numbers in [0, 1], got {quantiles!r}; pass (0.5,) for one")
-    given = tuple(quantiles)
-    for q in given:
-        if not isinstance(q, int | float | np.number) or isinstance(q, bool) or not 0 <= q <= 1:
-            raise ValueError(f"quantiles must be numbers in [0, 1], got {q!r}")
-    return _DisclosureProbe(tuple(float(q) for q in given))
+    return _DisclosureProbe(check_quantiles("disclosure", quantiles, least=0))

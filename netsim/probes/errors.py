@@ -1,14 +1,14 @@
 """Errors of predictions, and objective (1)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from algorithms import metrics
 from algorithms.objective import objective as objective_value
-from algorithms.prediction import Predictor
 from algorithms.ratings import Ratings
+from netsim.probes.predictions import Predictions
 from netsim.probes.view import Probe, View
 
 __all__ = ["mae", "objective", "rmse", "truth_rmse"]
@@ -18,30 +18,16 @@ __all__ = ["mae", "objective", "rmse", "truth_rmse"]
 class _ErrorProbe:
     """An error of predictions against given ratings."""
 
-    ratings: Ratings
+    predictions: Predictions
     name: str
     error: str
-    clip: bool
-    _predictors: dict[str, Predictor] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.name,)
 
     def __call__(self, view: View) -> Mapping[str, float]:
-        train = view.world.ratings
-        if (train.user_ids, train.item_ids) != (self.ratings.user_ids, self.ratings.item_ids):
-            raise ValueError(
-                f"probe {self.name}: its ratings must have the users and items of the world's ratings "
-                f"({train.n_users} and {train.n_items}), got {self.ratings.n_users} and {self.ratings.n_items}; "
-                "make both with one split of the same Ratings"
-            )
-        if train.digest not in self._predictors:
-            self._predictors[train.digest] = Predictor(train, clip=self.clip)
-        predicted = self._predictors[train.digest](
-            view.user_profiles, view.item_profiles, self.ratings.user, self.ratings.item
-        )
-        return {self.name: getattr(metrics, self.error)(predicted, self.ratings.value)}
+        return {self.name: getattr(metrics, self.error)(self.predictions(view), self.predictions.ratings.value)}
 
 
 def rmse(ratings: Ratings, *, name: str = "test_rmse", clip: bool = True) -> Probe:
@@ -56,12 +42,12 @@ def rmse(ratings: Ratings, *, name: str = "test_rmse", clip: bool = True) -> Pro
     clip : bool
         Whether predictions are clipped to the rating scale.
     """
-    return _ErrorProbe(ratings, name, "rmse", clip)
+    return _ErrorProbe(Predictions(name, ratings, clip), name, "rmse")
 
 
 def mae(ratings: Ratings, *, name: str = "test_mae", clip: bool = True) -> Probe:
     """Probe of the mean absolute error on ratings; column `name`. Parameters as in `rmse`."""
-    return _ErrorProbe(ratings, name, "mae", clip)
+    return _ErrorProbe(Predictions(name, ratings, clip), name, "mae")
 
 
 @dataclass(frozen=True, eq=False)

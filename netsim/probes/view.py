@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from netsim.probes.ages import profile_ages
 from netsim.tables import Tables
 from netsim.world import World
 
@@ -14,6 +15,9 @@ __all__ = ["Probe", "View"]
 class View:
     """What a probe sees of a run at one moment; arrays are copies, so that history is never rewritten.
 
+    All is copied when the view is made, since the run goes on: a view can be kept and read later. Ages, which cost a
+    pass over all contact lists, are worked out only in a run that measures them.
+
     Attributes
     ----------
     world : World
@@ -21,24 +25,39 @@ class View:
         Simulated seconds.
     user_profiles : float64, shape (n_users, rank)
     item_profiles : float64, shape (n_items, rank)
+    user_updates : int64, shape (n_users,)
+    item_updates : int64, shape (n_items,)
+        Updates made to each profile since it was last made anew, as at a reset.
     users_online : bool, shape (n_users,)
     routers_online : bool, shape (n_routers,)
+    users_departed : bool, shape (n_users,)
+    routers_departed : bool, shape (n_routers,)
+        Who has quit for good; they are offline too.
     disclosed : int64, shape (n_ratings,)
         To how many routers each rating of the world was sent, in the order of its ratings.
     user_profile_bytes : int64, shape (n_users,)
         Bytes of his profile that each user sent, headers aside.
+    accounts : int64, shape (kinds of message, fates, 2)
+        Messages and bytes since time 0; kinds and fates as in `netsim.messages`.
+    in_flight : int64, shape (kinds of message, 2)
+        Messages on their way, and their bytes.
     """
 
-    def __init__(self, world: World, time: float, tables: Tables) -> None:
-        n_users = tables.n_users
+    def __init__(self, world: World, time: float, tables: Tables, in_flight: np.ndarray) -> None:
+        n_users, updates = tables.n_users, tables.profiles["updates"]
+        online, departed = tables.nodes["online"], tables.life["departed"]
         self.world = world
         self.time = time
         self.user_profiles = tables.values[:n_users].copy()
         self.item_profiles = tables.values[n_users:].copy()
-        self.users_online = tables.nodes["online"][:n_users].copy()
-        self.routers_online = tables.nodes["online"][n_users:].copy()
+        self.user_updates, self.item_updates = updates[:n_users].copy(), updates[n_users:].copy()
+        self.users_online, self.routers_online = online[:n_users].copy(), online[n_users:].copy()
+        self.users_departed, self.routers_departed = departed[:n_users].copy(), departed[n_users:].copy()
         self.disclosed = tables.disclosures["routers"].astype(np.int64)
         self.user_profile_bytes = tables.profile_bytes()[:n_users]
+        self.accounts = tables.accounts.copy()
+        self.in_flight = np.array(in_flight, dtype=np.int64)
+        self._ages = profile_ages(tables.state, time)
 
     @property
     def disclosed_by_user(self) -> np.ndarray:
@@ -46,9 +65,47 @@ class View:
         ratings = self.world.ratings
         return np.bincount(ratings.user[self.disclosed > 0], minlength=ratings.n_users)
 
+    @property
+    def user_ages(self) -> np.ndarray:
+        """Seconds since the item profiles that users took last were sent, float64, shape (pairs of user and item,).
+
+        Of each user and item that he rated, once he has taken its profile; users who have departed are left out.
+
+        Raises
+        ------
+        RuntimeError
+            If the run does not measure ages.
+        """
+        return self._measured_ages()[0]
+
+    @property
+    def router_ages(self) -> np.ndarray:
+        """Seconds since the user profiles that routers took last were sent, float64, shape (pairs of router and user,).
+
+        Of each router and user, once it has taken his profile and knows a rating of his; routers that have departed
+        are left out.
+
+        Raises
+        ------
+        RuntimeError
+            If the run does not measure ages.
+        """
+        return self._measured_ages()[1]
+
+    def _measured_ages(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._ages is None:
+            raise RuntimeError(
+                "the ages of profiles are not measured in this run; add staleness() to its probes, or give a probe of "
+                "your own the attribute needs_ages = True"
+            )
+        return self._ages
+
 
 class Probe(Protocol):
-    """A measurement: any object with column names and a function of a `View`."""
+    """A measurement: any object with column names and a function of a `View`.
+
+    One that reads `View.user_ages` or `View.router_ages` also has an attribute `needs_ages = True`.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from scipy import stats
 
 from algorithms.chance import USER, entity_keys
 from algorithms.ratings import Ratings
-from netsim.churn import OnOff, first_online, session_length
+from netsim.churn import OnOff
 from netsim.simulation import simulate
 from netsim.timers import Periodic
 from netsim.world import World
