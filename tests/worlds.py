@@ -195,7 +195,7 @@ def returns() -> st.SearchStrategy[Any]:
 
 def losses() -> st.SearchStrategy[Any]:
     bursty = [GilbertElliott(0.3, 0.5), GilbertElliott(0.5, 4.0, loss_good=0.1, loss_bad=0.9)]
-    return st.sampled_from([0.0, 0.0, 0.0, 0.1, 0.5, 1.0, *bursty])
+    return st.sampled_from([0.0, 0.0, *bursty, 0.0, 0.1, 0.5, 1.0, *bursty])
 
 
 def learnings() -> st.SearchStrategy[Learning]:
@@ -239,10 +239,11 @@ def router_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def worlds(draw: Any) -> World:
+def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool = True) -> World:
     """A small world in which anything that a `World` can say may be said.
 
-    In some, one router sends several items, and an old emission of one meets a new one of another.
+    In some, one router sends several items, and an old emission of one meets a new one of another. Without `forgets`
+    no node loses what it has learned; without `doubles` the network makes no copies; without `moves` nobody quits.
     """
     overtaking = draw(st.integers(0, 5)) == 0
     known = draw(ratings())
@@ -270,17 +271,19 @@ def worlds(draw: Any) -> World:
         minimum_delay=draw(st.sampled_from([0.0, 1e-3, 0.1, GRID])),
         pair_delay=draw(st.sampled_from([0.0, 0.0, 0.25, Empirical([0.0, 0.25, 0.5])])),
         loss=draw(losses()),
-        duplication=draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])),
+        duplication=draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])) if doubles else 0.0,
         reordering=draw(st.sampled_from([None, None, Reordering(0.3, 0.5), Reordering(0.5, Uniform(0.0, 2.0))])),
         discard_stale=draw(st.booleans() | st.just(True)),
         rating_exchange=draw(st.sampled_from(["request", "request", "attach"])),
         request_timeout=draw(st.sampled_from([0.1, GRID, 0.5, 2.0, 60.0])),
         user_churn=draw(churns()),
         router_churn=draw(churns()),
-        user_return=draw(returns()),
-        router_return=draw(returns()),
-        user_lifetime=draw(st.sampled_from([None, None, None, Exponential(6.0), 2.5])),
-        router_lifetime=draw(st.sampled_from([None, Exponential(4.0), Empirical([0.5, 1.0, 2.5, 100.0])])),
+        user_return=draw(returns()) if forgets else "keep",
+        router_return=draw(returns()) if forgets else "keep",
+        user_lifetime=draw(st.sampled_from([None, None, None, Exponential(6.0), 2.5])) if moves else None,
+        router_lifetime=draw(st.sampled_from([None, Exponential(4.0), Empirical([0.5, 1.0, 2.5, 100.0])]))
+        if moves
+        else None,
         rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
         learning=draw(learnings()),
     )
@@ -366,12 +369,12 @@ def act_on_topology(simulation: Simulation, fault: str, places: tuple) -> None:
 
 
 @st.composite
-def steps(draw: Any, world: World, until: float) -> tuple:
+def steps(draw: Any, world: World, until: float, actions: tuple[str, ...] = ACTIONS) -> tuple:
     """One thing that a script does, at a time that most often is one of the ticks'."""
     users, routers = world.ratings.user_ids, world.router_ids
     off_grid = st.floats(0, until, allow_subnormal=False)
     time = draw(st.one_of(on_grid(0, int(until / GRID)), on_grid(0, int(until / GRID)), off_grid))
-    action = draw(st.sampled_from(ACTIONS))
+    action = draw(st.sampled_from(actions))
     if action == "set_loss":
         return time, action, (draw(losses()),), {}
     if action == "set_duplication":
@@ -399,9 +402,11 @@ def steps(draw: Any, world: World, until: float) -> tuple:
     return time, action, (draw(subsets(routers if role == "user" else users)),), node
 
 
-def scripts(world: World, until: float) -> st.SearchStrategy[list[Script | Meddler]]:
+def scripts(
+    world: World, until: float, actions: tuple[str, ...] = ACTIONS
+) -> st.SearchStrategy[list[Script | Meddler]]:
     """Up to two scripts for a world: some of up to five steps, some that act on what they see."""
-    several = st.lists(steps(world, until), max_size=5).map(in_order)
+    several = st.lists(steps(world, until, actions), max_size=5).map(in_order)
     return st.lists(several | several | st.sampled_from([GRID, 0.5, 0.7]).map(Meddler), max_size=2)
 
 
@@ -425,14 +430,16 @@ class Run:
 
 
 @st.composite
-def runs(draw: Any, *, scripted: bool = True) -> Run:
-    """A world, how long it runs, when it is measured, and what is scripted."""
-    world = draw(worlds())
+def runs(draw: Any, *, scripted: bool = True, forgets: bool = True, doubles: bool = True, moves: bool = True) -> Run:
+    """A world, how long it runs, when it is measured, and what is scripted; options as of `worlds`."""
+    world = draw(worlds(forgets=forgets, doubles=doubles, moves=moves))
+    left_out = {"reset": not forgets, "set_duplication": not doubles, "depart": not moves}
+    actions = tuple(action for action in ACTIONS if not left_out.get(action))
     until = draw(on_grid(4, 24))
     seed = draw(SEEDS)
     if draw(st.booleans()):
         world = ticks_at_toggles(world, seed, draw(on_grid(1, 6)))
-    acts = tuple(draw(scripts(world, until))) if scripted else ()
+    acts = tuple(draw(scripts(world, until, actions))) if scripted else ()
     return Run(world, until, seed, draw(st.sampled_from([GRID, 0.3, 1.0])), acts)
 
 

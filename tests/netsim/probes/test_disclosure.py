@@ -203,7 +203,7 @@ class Sent(MessageTrace):
 
 
 @many
-@given(runs())
+@given(runs(doubles=False))
 def test_disclosures_are_what_the_messages_carried(run):
     trace = Sent(run)
     simulation = Simulation(run.world, seed=run.seed, trace=trace)
@@ -217,7 +217,7 @@ def test_disclosures_are_what_the_messages_carried(run):
         for user, item in zip(known.user.tolist(), known.item.tolist(), strict=True)
     ]
     assert followed.disclosed.tolist() == routers
-    assert max(routers) <= 1  # items do not move
+    assert max(routers) <= 1 or run.world.rehosting is not None
     nodes = range(known.n_users + len(run.world.router_ids))
     for column, told in (("bytes_sent", trace.bytes), ("profiles_sent", trace.profiles)):
         counted = followed.users[column].tolist() + followed.routers[column].tolist()
