@@ -53,8 +53,9 @@ def cross(state, edge, back, size, loss_word, delay_word, now):
     if delay == math.inf:
         return UNREACHABLE, math.inf, math.inf
     copy_arrival = math.inf
-    if state.settings[0].duplication > 0.0:
-        copy_arrival = _second_arrival(state, edge, back, base, size, loss_word, delay_word, now)
+    duplication = state.settings[0].duplication
+    if duplication > 0.0 and uniform(further(loss_word, _COPY)) < duplication:
+        copy_arrival = _second_arrival(state, edge, back, base, size, delay_word, now)
     return IN_FLIGHT, now + delay, copy_arrival
 
 
@@ -84,33 +85,38 @@ def _delay(state, edge, back, base, size, word, now):
     if state.paths.shape[0] > 0:
         path = state.paths[edge]
         drawn += size * (path.per_byte_back if back else path.per_byte)
-    if s.reordering > 0.0:
-        drawn += _held_back(state, word)
+    if s.reordering > 0.0 and uniform(further(word, _HOLD_BACK)) < s.reordering:
+        drawn += _extra_delay(state, word)
     return max(s.minimum_delay, (base * s.stretch + s.shift) + drawn)
 
 
 @partial(kernel, inline=False)
-def _held_back(state, word):
-    """Extra seconds of a message that is held back, 0 of the others."""
-    if uniform(further(word, _HOLD_BACK)) < state.settings[0].reordering:
-        return sample(state.laws, state.pool, HELD_BACK, further(word, _EXTRA))
-    return 0.0
+def _extra_delay(state, word):
+    """Extra seconds of a message that is held back."""
+    return sample(state.laws, state.pool, HELD_BACK, further(word, _EXTRA))
 
 
 @partial(kernel, inline=False)
-def _second_arrival(state, edge, back, base, size, loss_word, delay_word, now):
-    """When the second copy of a message arrives, with a delay of its own; inf where there is none."""
-    if uniform(further(loss_word, _COPY)) < state.settings[0].duplication:
-        return now + _delay(state, edge, back, base, size, further(delay_word, _COPY), now)
-    return math.inf
+def _second_arrival(state, edge, back, base, size, delay_word, now):
+    """When the second copy of a message arrives, with a delay of its own."""
+    return now + _delay(state, edge, back, base, size, further(delay_word, _COPY), now)
 
 
-@partial(kernel, inline=False)
+@kernel
 def _burst_loss(state, edge, back, now):
-    """Probability of loss at `now` on the way from one node to the other: Gilbert-Elliott in continuous time.
+    """Probability of loss at `now` on the way from one node to the other: Gilbert-Elliott in continuous time."""
+    channel = state.channels[2 * edge + 1] if back else state.channels[2 * edge]
+    if channel.sojourn == UNSEEN or channel.until <= now:
+        _follow(state, edge, back, now)
+    return state.settings[0].loss_bad if channel.bad else state.settings[0].loss_good
 
-    The chain is a function of the pair and the time alone. It is followed when something is sent; who sends keeps how
-    far. Sojourn 0 begins in the stationary state at time 0.
+
+@partial(kernel, inline=False)
+def _follow(state, edge, back, now):
+    """Follow the chain of an ordered pair up to `now`.
+
+    It is a function of the pair and the time alone, stationary at time 0. It is followed when something is sent; who
+    sends keeps how far.
     """
     s, link = state.settings[0], state.edges[edge]
     sender_key = state.nodes[link.sender].key
@@ -125,7 +131,6 @@ def _burst_loss(state, edge, back, now):
         channel.bad = not channel.bad
         channel.sojourn += 1
         channel.until += _sojourn(s, channel.bad, draw(s.seed, purposes.BURST, pair, channel.sojourn))
-    return s.loss_bad if channel.bad else s.loss_good
 
 
 @kernel
