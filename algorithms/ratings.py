@@ -283,6 +283,33 @@ class Ratings:
         fields = self._fields()
         return self._made(**{name: _chosen(content, kept) for name, content in fields.items()})
 
+    def with_values(self, values: ArrayLike) -> "Ratings":
+        """Give the same pairs other values.
+
+        Parameters
+        ----------
+        values : array_like of float, shape (n_ratings,)
+            Within the scale, in the order of these ratings.
+
+        Returns
+        -------
+        Ratings
+
+        Raises
+        ------
+        ValueError
+            When the shape differs, or a value is not finite or outside the scale.
+        """
+        new = np.asarray(values, dtype=np.float64)
+        if new.shape != self.value.shape:
+            raise ValueError(f"values must have shape {self.value.shape}, got {new.shape}; give one for each rating")
+        if not ((new >= self.scale.low) & (new <= self.scale.high)).all():
+            raise ValueError(
+                f"values must be within the scale {self.scale.low:g} to {self.scale.high:g}, got one outside; "
+                "correct it or make the ratings with another scale"
+            )
+        return self._made(**self._fields() | {"value": new})
+
     def split(self, fold: int) -> "tuple[Ratings, Ratings]":
         """Split by an official fold.
 

@@ -15,6 +15,7 @@ from algorithms.distributions import (
 from algorithms.learning import Learning, Schedule
 from netsim import plots
 from netsim.accounts import AccountsError
+from netsim.arrivals import Arrivals
 from netsim.availability import AvailabilityTrace, Segment, read_availability_trace
 from netsim.churn import Checkpoint, Diurnal, OnOff, Sessions
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters
@@ -74,6 +75,7 @@ from netsim.world import World
 
 __all__ = [
     "AccountsError",
+    "Arrivals",
     "AvailabilityTrace",
     "Checkpoint",
     "Constant",

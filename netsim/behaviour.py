@@ -35,7 +35,7 @@ from netsim.messages import (
     message_size,
 )
 from netsim.rules import call_update
-from netsim.state import NOT_RATED, RATED, UNASKED
+from netsim.state import CHANGE, CONFIRM, NOT_RATED, RATED, UNASKED
 
 __all__ = [
     "broadcast",
@@ -375,12 +375,21 @@ def _step(state, profile):
 
 @kernel
 def _see_count(state, router, slot, count):
-    """A router sees how many ratings a user has: if more than before, what he had not rated must be asked again."""
-    if count > state.slots[slot].count:
+    """A router sees a user's count: if higher than before, it must ask again.
+
+    With more ratings, for what he had not rated; with more changes, for what he had rated.
+    """
+    seen = state.slots[slot].count
+    if count > seen:
         state.slots[slot].count = count
+        more = count % CHANGE > seen % CHANGE
+        changed = count // CHANGE > seen // CHANGE and seen > 0
         for offset in range(state.nodes[router].owned_count):
-            if state.slots[slot + offset].state == NOT_RATED:
-                state.slots[slot + offset].state = UNASKED
+            known = state.slots[slot + offset]
+            if known.state == NOT_RATED and more:
+                known.state = UNASKED
+            elif known.state == RATED and changed:
+                known.state = CONFIRM
 
 
 @kernel
@@ -394,7 +403,7 @@ def _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named
     n_updated, n_unknown = 0, 0
     for offset in range(state.nodes[router].owned_count):
         known = state.slots[slot + offset]
-        if known.state == RATED:
+        if known.state == RATED or known.state == CONFIRM:
             profile = state.owned[first + offset]
             own = state.profiles[profile]
             eta, weight = _step(state, own)
@@ -405,7 +414,7 @@ def _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named
             own.updates += 1
             state.updates[1] += 1
             n_updated += 1
-        elif known.state == UNASKED:
+        if known.state == UNASKED or known.state == CONFIRM:
             named[n_unknown].offset = offset
             n_unknown += 1
     if n_updated > 0:
@@ -450,7 +459,7 @@ def _send_request(state, edge, n_named, now):
 def _learn(state, profile, slot, answer, value):
     """A router learns whether (RATED or NOT_RATED) and how a user rated an item."""
     if answer == RATED:
-        if state.slots[slot].state != RATED:
+        if state.slots[slot].state != RATED and state.slots[slot].state != CONFIRM:
             state.profiles[profile].known += 1
         state.slots[slot].value = value
     state.slots[slot].state = answer
@@ -493,7 +502,7 @@ def _disclose(state, own, router):
 
 @kernel
 def _own_position(state, user, item):
-    """Number of a user's own rating of an item, by bisection; -1 where he has not rated it."""
+    """Number of a user's own rating of an item, by bisection; -1 where he has not rated it (yet)."""
     low, high = state.own_start[user], state.own_start[user + 1]
     while low < high:
         middle = (low + high) // 2
@@ -501,6 +510,6 @@ def _own_position(state, user, item):
             low = middle + 1
         else:
             high = middle
-    if low < state.own_start[user + 1] and state.own_item[low] == item:
+    if low < state.own_start[user + 1] and state.own_item[low] == item and state.own_known[low]:
         return low
     return -1

@@ -109,7 +109,7 @@ def _pass_on_contacts(tables: Tables, quitter: int, items: np.ndarray, heir_of: 
     had = np.unique(owner[listed & (owner >= 0)])
 
     def heirs_for(user: int) -> np.ndarray:
-        known, _ = tables.base.lookup(np.full(len(items), user), items)
+        known, _ = tables.base.own.lookup(np.full(len(items), user), items)
         return np.unique(heir_of[known]) if known.any() else heirs
 
     new_contacts: dict[int, list[int]] = {heir: [] for heir in heirs.tolist()}

@@ -11,6 +11,7 @@ from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from algorithms.distributions import Constant, Distribution, compile_distributions, sample
 from algorithms.ratings import Ratings
+from netsim.own import OwnRatings
 from netsim.state import CHANNEL, EDGE, NOT_RATED, PATH, RATED, SLOT, UNASKED, UNSEEN
 from netsim.topology import PathProperties, Underlay
 
@@ -37,6 +38,8 @@ class Base:
     Attributes
     ----------
     ratings : Ratings
+    own : OwnRatings
+        What users have rated so far; changes while the run goes on.
     underlay : Underlay
         Of this moment.
     hosted : tuple of int64 arrays
@@ -52,6 +55,7 @@ class Base:
     """
 
     ratings: Ratings
+    own: OwnRatings
     underlay: Underlay
     hosted: tuple[np.ndarray, ...]
     places: np.ndarray
@@ -155,7 +159,7 @@ class Base:
         edge_of = np.repeat(np.arange(len(sender)), n_items)
         offset = np.arange(len(edge_of)) - (np.cumsum(n_items) - n_items)[edge_of]
         item = self._all_hosted[self._hosted_start[router][edge_of] + offset]
-        known, value = self.lookup(user[edge_of], item)
+        known, value = self.own.lookup(user[edge_of], item)
         # A user knows his own ratings; a router has asked for none.
         downward = ~upward[edge_of]
         slot = first[edge_of] + offset
@@ -176,17 +180,6 @@ class Base:
     @cached_property
     def _all_hosted(self) -> np.ndarray:
         return np.concatenate(self.hosted)
-
-    def lookup(self, user: np.ndarray, item: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whether each user rated each item, and the rating (0 where he did not)."""
-        ratings = self.ratings
-        if len(ratings) == 0:
-            return np.zeros(len(user), dtype=bool), np.zeros(len(user))
-        order = ratings.user * ratings.n_items + ratings.item
-        wanted = user * ratings.n_items + item
-        position = np.minimum(np.searchsorted(order, wanted), len(order) - 1)
-        known = order[position] == wanted
-        return known, np.where(known, ratings.value[position], 0.0)
 
 
 @kernel

@@ -51,7 +51,7 @@ def build_life(world: World, nodes: np.ndarray, n_users: int, seed: np.uint64) -
     life = np.zeros(len(nodes), dtype=LIFE)
     life["law"], life["incoming"], life["checkpoint_period"] = NO_LAW, -1, np.inf
     life["score_online"] = life["score_offline"] = np.nan
-    life["up"] = life["first_online"] = True
+    life["up"] = life["first_online"] = life["present"] = True
     ends: list[np.ndarray] = []
     for part, churn, what, law in (
         (slice(0, n_users), world.user_churn, world.user_return, USER_ONLINE),

@@ -6,7 +6,7 @@ import pandas as pd
 from netsim.tables import Tables
 from netsim.world import World
 
-__all__ = ["items_table", "routers_table", "users_table"]
+__all__ = ["id_column", "items_table", "routers_table", "users_table"]
 
 
 def users_table(world: World, tables: Tables) -> pd.DataFrame:
@@ -17,9 +17,9 @@ def users_table(world: World, tables: Tables) -> pd.DataFrame:
     nodes = tables.nodes[:n_users]
     return pd.DataFrame(
         {
-            "user": _ids(world.ratings.user_ids),
+            "user": id_column(world.ratings.user_ids),
             "online": nodes["online"].copy(),
-            "ratings": np.diff(tables.own_start),
+            "ratings": tables.profiles["known"][:n_users].copy(),
             "updates": tables.profiles["updates"][:n_users].copy(),
             "profiles_sent": nodes["profiles_sent"].copy(),
             "profile_bytes": tables.profile_bytes()[:n_users],
@@ -35,7 +35,7 @@ def routers_table(world: World, tables: Tables) -> pd.DataFrame:
     nodes = tables.nodes[n_users:]
     return pd.DataFrame(
         {
-            "router": _ids(world.router_ids),
+            "router": id_column(world.router_ids),
             "online": nodes["online"].copy(),
             "items": nodes["owned_count"].copy(),
             "profiles_sent": nodes["profiles_sent"].copy(),
@@ -51,15 +51,15 @@ def items_table(world: World, tables: Tables) -> pd.DataFrame:
     routers = world.router_ids
     return pd.DataFrame(
         {
-            "item": _ids(world.ratings.item_ids),
-            "router": _ids([routers[node - tables.n_users] for node in profiles["node"].tolist()]),
+            "item": id_column(world.ratings.item_ids),
+            "router": id_column([routers[node - tables.n_users] for node in profiles["node"].tolist()]),
             "ratings": profiles["known"].copy(),
             "updates": profiles["updates"].copy(),
         }
     )
 
 
-def _ids(ids: object) -> pd.Series:
+def id_column(ids: object) -> pd.Series:
     """Column of original ids: integers where all are, else as they are."""
     given = list(ids)  # type: ignore[call-overload]
     if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in given):

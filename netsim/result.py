@@ -2,10 +2,11 @@
 
 import csv
 import json
+import math
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -27,7 +28,7 @@ __all__ = ["Result", "package_versions"]
 LAYOUT = 1
 HEAD = "result.json"
 ARRAYS = "arrays.npz"
-TABLES = ("probes", "accounts", "users", "routers", "items")
+TABLES = ("probes", "accounts", "users", "routers", "items", "prequential")
 MAPPINGS = ("versions", "configuration", "columns", "rows")
 PLAIN = ("seed", "until", "time", "wall_seconds", "interrupted", "stopped", "engine", "engine_reason")
 
@@ -65,6 +66,10 @@ class Result:
         The last profiles.
     disclosed : int64, shape (n_ratings,)
         To how many routers each rating was sent, in the order of the world's ratings; see `disclosures`.
+    prequential : pandas.DataFrame
+        One row for each rating that came or was changed while the network ran: `time` in seconds, `user` and `item`
+        (ids), `rating`, `predicted` by the network just before, `item_mean` (what a running mean of the item
+        predicted), `user_ratings` and `item_ratings` (how many both had).
     wall_seconds : float
         How long the run took on the machine, probes included.
     interrupted : bool
@@ -99,6 +104,7 @@ class Result:
     engine_reason: str
     versions: dict[str, str]
     world: World | None = None
+    prequential: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def user_updates(self) -> np.ndarray:
@@ -122,6 +128,23 @@ class Result:
         """Columns of the probes given, without those that every run has."""
         names = [str(name) for name in self.probes.columns[1:]]
         return names[: names.index("user_updates")] if "user_updates" in names else names
+
+    def prequential_rmse(self, column: str = "predicted", *, after: float = 0.0) -> float:
+        """Root mean square error over the ratings that came, each predicted just before; NaN where none came.
+
+        Parameters
+        ----------
+        column : {"predicted", "item_mean"}
+            Whose predictions.
+        after : float
+            Leave out ratings up to this time, in seconds.
+        """
+        if column not in ("predicted", "item_mean"):
+            raise ValueError(f"column must be 'predicted' or 'item_mean', got {column!r}")
+        if self.prequential.empty:
+            return math.nan
+        table = self.prequential[self.prequential["time"] > after]
+        return float(np.sqrt(((table[column] - table["rating"]) ** 2).mean())) if len(table) else math.nan
 
     def to_target(self, at_most: float, *, metric: str = "test_rmse") -> Milestone:
         """When an error first was at or below a target, and what that had cost in messages and bytes.
@@ -280,6 +303,7 @@ class Result:
         fields |= {
             name: _read_table(place / f"{name}.csv", head["columns"].get(name, {}), head["rows"].get(name))
             for name in TABLES
+            if name in head["columns"] or name != "prequential"  # which results of the first versions lack
         }
         fields |= _read_arrays(place / ARRAYS)
         return cls(**fields)

@@ -13,7 +13,7 @@ from algorithms.chance import draw, further, standard_normal, uniform
 from algorithms.compilation import kernel
 from algorithms.distributions import sample, sample_covering
 from algorithms.learning import fill_profile
-from netsim.state import INITIAL, KEEP, NO_LAW, RESET, UNASKED
+from netsim.state import INITIAL, KEEP, NO_LAW, RESET, UNASKED, UNBORN
 
 __all__ = [
     "begins_online",
@@ -22,6 +22,7 @@ __all__ = [
     "first_online",
     "has_sessions",
     "incarnate",
+    "join",
     "reset",
     "session_end",
     "settle",
@@ -66,7 +67,7 @@ def toggle(state, node, session, now):
 def settle(state, node):
     """Take a node up or down as its sessions and what holds it say; coming back, it may have to start anew."""
     life, row = state.life[node], state.nodes[node]
-    online = not life.departed and life.held_offline == 0 and (life.up or life.held_online > 0)
+    online = _is_online(life)
     if online and not row.online:
         is_user = node < state.own_start.shape[0] - 1
         policy = state.settings[0].user_return if is_user else state.settings[0].router_return
@@ -76,6 +77,20 @@ def settle(state, node):
             else:
                 _restore(state, node)
     row.online = online
+
+
+@kernel
+def _is_online(life):
+    """Whether a node is online, by its sessions and what holds it."""
+    return life.present and not life.departed and life.held_offline == 0 and (life.up or life.held_online > 0)
+
+
+@kernel
+def join(state, node):
+    """Let a node join the network: from now on its sessions and what holds it decide whether it is online."""
+    if not state.life[node].present:
+        state.life[node].present = True
+        state.nodes[node].online = _is_online(state.life[node])
 
 
 @partial(kernel, inline=False)
@@ -185,6 +200,8 @@ def reset(state, node):
 def incarnate(state, profile):
     """Make a profile anew, with draws of its own."""
     own = state.profiles[profile]
+    if own.incarnation == UNBORN:
+        return
     own.incarnation += 1
     own.updates = 0
     fill_profile(

@@ -1,7 +1,7 @@
 """Running a world: `simulate`, and the running `Simulation` that scripts act on."""
 
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -12,14 +12,17 @@ import simpy
 from algorithms.distributions import Constant, Distribution, as_distribution
 from netsim import sessions
 from netsim.accounts import accounts_frame, balance, totals
+from netsim.arrivals import Arrivals
 from netsim.clock import END, PROBE, SCRIPTED, Clock
 from netsim.departures import depart, departures
 from netsim.engines import Choice, start_engine
 from netsim.faults import Faults
+from netsim.growth import give_rating, join_item, join_user
 from netsim.loss import GilbertElliott, Reordering
 from netsim.messages import FATES, MESSAGE_KINDS
 from netsim.milestones import StopRule
 from netsim.nodes import items_table, routers_table, users_table
+from netsim.prequential import Prequential
 from netsim.probes import Probe, View
 from netsim.result import Result, package_versions
 from netsim.rules import raise_failure
@@ -152,6 +155,10 @@ class Simulation:
         self._stopped: str | None = None
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
         self._routers = {name: len(self._users) + number for number, name in enumerate(world.router_ids)}
+        self._items = {name: number for number, name in enumerate(world.ratings.item_ids)}
+        self._prequential = Prequential(world.ratings, self._tables.base.own)
+        if world.arrivals is not None:
+            self._follow(_events(world.arrivals))
         for time, node in departures(world, self._tables):
             self.env.at(time, (SCRIPTED, 0, node), self._departure(node))
 
@@ -236,6 +243,26 @@ class Simulation:
     def reset(self, *, user: Hashable = None, router: Hashable = None) -> None:
         """Let a node lose all that it has learned, as `user_return="reset"` does when one comes back."""
         sessions.reset(self._tables.state, self._node(user, router))
+
+    def add_rating(self, user: Hashable, item: Hashable, value: float) -> None:
+        """Let a user rate an item, or change his rating; user and item join if they have not yet.
+
+        Just before, it is predicted from the profiles of the moment (`Result.prequential`).
+        """
+        node, number = self._node(user, None), self._item(item)
+        scale = self.world.ratings.scale
+        if not isinstance(value, int | float | np.number) or not scale.low <= value <= scale.high:
+            raise ValueError(f"value must be within the scale {scale.low:g} to {scale.high:g}, got {value!r}")
+        self._give(node, number, float(value))
+
+    def join(self, *, user: Hashable = None, item: Hashable = None) -> None:
+        """Let a user or an item (with its router) join that is to come later; one that is there stays as it is."""
+        if (user is None) == (item is None):
+            raise ValueError(f"name one, as user=... or item=..., got user={user!r} and item={item!r}")
+        if item is None:
+            join_user(self._tables, self._node(user, None))
+        else:
+            join_item(self._tables, self._item(item))
 
     def depart(self, *, user: Hashable = None, router: Hashable = None) -> None:
         """Let a node quit for good; the world's `rehosting` says what becomes of a router's items."""
@@ -344,6 +371,35 @@ class Simulation:
 
     # --------------------------------------------------------------------------------------------------------------
 
+    def _item(self, item: Hashable) -> int:
+        if item not in self._items:
+            raise ValueError(f"item={item!r} is not an item of this world; name it in item_ids of its ratings")
+        return self._items[item]
+
+    def _give(self, user: int, item: int, value: float) -> None:
+        tables = self._tables
+        self._prequential.note(
+            self.env.now, user, item, value, tables.values[user], tables.values[len(self._users) + item]
+        )
+        if give_rating(tables, user, item, value):
+            self._engine.contacts_changed()
+
+    def _follow(self, events: Iterator[tuple[float, int, float | None]]) -> None:
+        """Put the arrivals onto the clock, one after another."""
+        ratings = self.world.ratings
+        following = next(events, None)
+        if following is None:
+            return
+        time, which, value = following
+
+        def happen(_: simpy.Event) -> None:
+            self._give(
+                int(ratings.user[which]), int(ratings.item[which]), ratings.value[which] if value is None else value
+            )
+            self._follow(events)
+
+        self.env.at(time, (SCRIPTED, 0, -1), happen)
+
     def _departure(self, node: int) -> Callable[[simpy.Event], None]:
         return lambda _: depart(self.world, self._tables, self._engine, node, self.env.now)
 
@@ -439,7 +495,8 @@ class Simulation:
             users=users_table(self.world, tables),
             routers=routers_table(self.world, tables),
             items=items_table(self.world, tables),
-            disclosed=tables.disclosures["routers"].astype(np.int64),
+            disclosed=tables.disclosures["routers"][tables.base.own.foreseen].astype(np.int64),
+            prequential=self._prequential.frame(),
             wall_seconds=self._wall,
             interrupted=interrupted,
             stopped=self._stopped,
@@ -462,6 +519,14 @@ class Simulation:
                 if column in seen:
                     raise ValueError(f"two probes measure a column {column!r}; give one another name=...")
                 seen.add(column)
+
+
+def _events(arrivals: Arrivals) -> Iterator[tuple[float, int, float | None]]:
+    """Arrivals and changes in the order of time, then of the ratings: (seconds, number of the rating, new value)."""
+    times = arrivals.times
+    late = np.flatnonzero((times > 0) & np.isfinite(times))
+    events = [(time, which, None) for time, which in zip(times[late].tolist(), late.tolist(), strict=True)]
+    return iter(sorted([*events, *arrivals.changes], key=lambda event: event[:2]))
 
 
 def _check_share(name: str, value: Any) -> None:

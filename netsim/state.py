@@ -86,6 +86,7 @@ LIFE = np.dtype(
         ("residual", "?"),  # whether session 1 had begun before time 0
         ("up", "?"),  # what its sessions say; it is online if so and nothing holds it
         ("departed", "?"),
+        ("present", "?"),  # whether it has joined
         ("saved", "?"),  # whether it has written a checkpoint
         ("held_offline", "i4"),  # how many hold it
         ("held_online", "i4"),
@@ -106,7 +107,7 @@ PROFILE_ROW = np.dtype(
         ("updates", "i8"),
         ("known", "i8"),  # ratings known to the owner for this profile
         ("rate", "f8"),  # initial learning rate
-        ("incarnation", "i8"),  # how often it was made anew
+        ("incarnation", "i8"),  # how often it was made anew; UNBORN before its item comes
     ],
     align=True,
 )
@@ -137,7 +138,11 @@ SLOT = np.dtype(
     ],
     align=True,
 )
-UNASKED, RATED, NOT_RATED = 0, 1, 2  # states of a slot: what the receiver knows of the rating
+# States of a slot: what the receiver knows of the rating. One that may have been changed is used and asked for again.
+UNASKED, RATED, NOT_RATED, CONFIRM = 0, 1, 2, 3
+# A user's count, as his profiles carry it: his ratings, and as many times this as he has changed one.
+CHANGE = 1 << 16
+UNBORN = -1  # incarnation of a profile whose item has not come yet
 
 # What has left the user's machine, for each of his own ratings: how many routers he sent it to, and which one last.
 # A router that has lost an item never hosts it again, so that counting changes of the last one counts routers.
@@ -179,7 +184,11 @@ class State(NamedTuple):
     edges : EDGE, shape (n_edges,)
     slots : SLOT, shape (n_slots,)
     own_start, own_item, own_value : arrays
-        Each user's own ratings, in the form of `Ratings.by_user`.
+        Each user's own ratings, in the form of `Ratings.by_user`, with those that are still to come.
+    own_known : bool, shape (n_ratings,)
+        Which of them have come.
+    own_count : int64, shape (n_users,)
+        The count that each user's profiles carry.
     disclosures : DISCLOSURE, shape (n_ratings,)
         How far each own rating has spread.
     accounts : int64, shape (kinds of message, fates, 2)
@@ -215,6 +224,8 @@ class State(NamedTuple):
     own_start: np.ndarray
     own_item: np.ndarray
     own_value: np.ndarray
+    own_known: np.ndarray
+    own_count: np.ndarray
     disclosures: np.ndarray
     accounts: np.ndarray
     updates: np.ndarray

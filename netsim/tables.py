@@ -8,16 +8,19 @@ from algorithms import purposes
 from algorithms.chance import ITEM, ROUTER, USER, entity_keys, seed_word
 from algorithms.distributions import Constant, Distribution, Uniform, compile_distributions, sample_each
 from algorithms.learning import initial_profiles
+from algorithms.ratings import Ratings
 from netsim import sessions
 from netsim.churn import Checkpoint
-from netsim.contacts import GivenContacts, Hosting
+from netsim.contacts import GivenContacts, Hosting, RatedRouters, Raters
 from netsim.edges import Base, link_incoming, unseen_channels
 from netsim.life import build_life, return_policy, session_lengths
 from netsim.loss import GilbertElliott
 from netsim.messages import FATES, MESSAGE_KINDS, NUMBER, PROFILE, message_size
+from netsim.own import OwnRatings
 from netsim.placement import highest_weight
 from netsim.rules import DELAY, LOSS, UPDATE, rule_address
 from netsim.state import (
+    CHANGE,
     DISCLOSURE,
     HELD_BACK,
     INITIAL,
@@ -30,6 +33,7 @@ from netsim.state import (
     SAVED,
     SETTINGS,
     SLOT,
+    UNBORN,
     USER_OFFLINE,
     USER_ONLINE,
     State,
@@ -53,6 +57,14 @@ class Tables:
     base : Base
     distributions : list of Distribution
         Those of the rows of `laws`.
+    users_follow, routers_follow : bool
+        Whether contact lists of users, and of routers, grow with the ratings.
+    router_cap : int or None
+        Longest list of a router that grows so.
+    rooms : int64, shape (n_nodes,)
+        Length that the contact list of each node can grow to in its place; what stands there waits to be listed.
+    longest_list : int
+        Upper bound of the length of all contact lists, those included that may still grow.
     """
 
     def __init__(self, state: State, base: "Base", distributions: list[Distribution]) -> None:
@@ -61,6 +73,11 @@ class Tables:
         self.distributions = distributions
         # Arrays beside edges and slots that are kept, and so grow with them, be there edges yet or not.
         self._kept: set[str] = set()
+        self._edge_of: dict[tuple[int, int], int] | None = None
+        self.users_follow = self.routers_follow = False
+        self.router_cap: int | None = None
+        self.rooms = state.nodes["contact_count"].copy()
+        self.longest_list = int(self.rooms.max(initial=1))
 
     def __getattr__(self, name: str) -> Any:
         if name in State._fields:
@@ -87,9 +104,10 @@ class Tables:
 
     def edge_between(self, sender: int, receiver: int) -> int | None:
         """The edge between two nodes, if there ever was one."""
-        edges = self.state.edges
-        found = np.flatnonzero((edges["sender"] == sender) & (edges["receiver"] == receiver))
-        return int(found[0]) if len(found) else None
+        if self._edge_of is None:
+            ends = zip(self.state.edges["sender"].tolist(), self.state.edges["receiver"].tolist(), strict=True)
+            self._edge_of = {pair: edge for edge, pair in enumerate(ends)}
+        return self._edge_of.get((sender, receiver))
 
     def contacts_of(self, node: int) -> np.ndarray:
         """Nodes in the contact list of a node, ascending."""
@@ -116,6 +134,26 @@ class Tables:
         row["contact_start"], row["contact_count"] = len(self.contacts), len(receivers)
         listed = np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)
         self.put(contacts=np.concatenate([self.contacts, listed]))
+        self.rooms[node] = len(receivers)
+        self.longest_list = max(self.longest_list, len(receivers))
+
+    def enlist(self, node: int, other: int) -> bool:
+        """Put a node into the contact list of another; returns whether that took more than the room kept for it."""
+        contacts, row = self.state.contacts, self.state.nodes[node]
+        start, count = int(row["contact_start"]), int(row["contact_count"])
+        edge = self.edge_between(node, other)
+        room = contacts[start : start + max(count, int(self.rooms[node]))]
+        found = np.flatnonzero(room == edge) if edge is not None else np.zeros(0, dtype=np.int64)
+        if len(found) == 0:
+            self.set_contacts(node, np.append(self.contacts_of(node), other))
+            return True
+        end = int(found[0])
+        if end >= count:
+            place = int(np.searchsorted(self.state.edges["receiver"][room[:count]], other))
+            room[place + 1 : end + 1] = room[place:end].copy()
+            room[place] = edge
+            row["contact_count"] = count + 1
+        return False
 
     def add_edges(self, sender: np.ndarray, receiver: np.ndarray) -> None:
         """Add edges between the given nodes, with all that stands beside them."""
@@ -125,6 +163,9 @@ class Tables:
         edges, slots = self.base.make_edges(sender, receiver, len(state.slots))
         following = np.concatenate([state.next_incoming, np.full(len(edges), -1)])
         link_incoming(state.life, edges["receiver"], len(state.edges), following)
+        if self._edge_of is not None:
+            ends = zip(edges["sender"].tolist(), edges["receiver"].tolist(), strict=True)
+            self._edge_of |= {pair: len(state.edges) + n for n, pair in enumerate(ends)}
         self.put(edges=np.concatenate([state.edges, edges]), next_incoming=following)
         self._add_slots(slots)
         if "channels" in self._kept:
@@ -139,6 +180,11 @@ class Tables:
             self.put(emitted=np.concatenate([state.emitted, np.full(len(slots), np.nan)]))
         if len(state.saved_values):
             self.put(saved_slots=np.concatenate([state.saved_slots, slots]))
+
+    def hold_own(self) -> None:
+        """Take over the arrays of `base.own`, which has grown."""
+        own = self.base.own
+        self.put(own_start=own.start, own_item=own.item, own_value=own.value, own_known=own.known)
 
     def set_law(self, which: int, distribution: Distribution) -> None:
         """Put another distribution into a row of `laws`."""
@@ -259,8 +305,11 @@ def build_tables(world: World, seed: Any) -> Tables:
     hosted = np.argsort(host, kind="stable")
     hosted_start = np.searchsorted(host[hosted], np.arange(n_routers + 1))
 
+    known = np.ones(len(ratings), dtype=bool) if world.arrivals is None else world.arrivals.times <= 0
+    own = OwnRatings(ratings, known)
     base = Base(
         ratings=ratings,
+        own=own,
         underlay=world.topology,  # type: ignore[arg-type]
         hosted=tuple(np.split(hosted, hosted_start[1:-1])),
         places=world.placement.places(world.topology, node_keys, ratings.user_ids, router_ids, word),  # type: ignore[arg-type]
@@ -280,6 +329,10 @@ def build_tables(world: World, seed: Any) -> Tables:
     nodes["key"] = node_keys
     nodes["contact_count"] = counts
     nodes["contact_start"] = np.cumsum(counts) - counts
+    contacts = np.arange(len(edges))
+    follow = [isinstance(world.user_contacts, RatedRouters), isinstance(world.router_contacts, Raters)]
+    if not known.all():
+        _list_known(nodes, contacts, edges, own, base, follow)
     nodes["owned_count"][:n_users] = 1
     nodes["owned_count"][n_users:] = np.diff(hosted_start)
     nodes["owned_start"] = np.cumsum(nodes["owned_count"]) - nodes["owned_count"]
@@ -295,8 +348,13 @@ def build_tables(world: World, seed: Any) -> Tables:
     profiles["key"] = np.concatenate([user_keys, item_keys])
     profiles["node"] = np.concatenate([np.arange(n_users), n_users + host])
     profiles["offset"][n_users + hosted] = np.arange(n_items) - hosted_start[host[hosted]]
-    profiles["known"][:n_users] = np.diff(ratings.by_user.start)
+    own_count = np.bincount(ratings.user[known], minlength=n_users)
+    _check_counts(own_count, ratings.user_ids)
+    profiles["known"][:n_users] = own_count
     profiles["rate"] = sample_each(learning.rate, word, purposes.LEARNING_RATE, node_keys)[profiles["node"]]  # type: ignore[arg-type]
+
+    if world.arrivals is not None and world.arrivals.join == "first_rating":
+        _leave_out(life, nodes, profiles, host, known, ratings)
 
     settings = np.zeros(1, dtype=SETTINGS)
     settings["seed"] = word
@@ -334,12 +392,14 @@ def build_tables(world: World, seed: Any) -> Tables:
         profiles=profiles,
         nodes=nodes,
         owned=np.concatenate([np.arange(n_users), n_users + hosted]),
-        contacts=np.arange(len(edges)),
+        contacts=contacts,
         edges=edges,
         slots=slots,
-        own_start=np.array(ratings.by_user.start),
-        own_item=np.array(ratings.by_user.index),
-        own_value=np.array(ratings.by_user.value),
+        own_start=own.start,
+        own_item=own.item,
+        own_value=own.value,
+        own_known=own.known,
+        own_count=own_count,
         disclosures=_undisclosed(len(ratings)),
         accounts=np.zeros((len(MESSAGE_KINDS), len(FATES), 2), dtype=np.int64),
         updates=np.zeros(2, dtype=np.int64),
@@ -354,6 +414,10 @@ def build_tables(world: World, seed: Any) -> Tables:
         saved_slots=slots.copy() if checkpoints else np.zeros(0, dtype=SLOT),
     )
     tables = Tables(state, base, distributions)
+    tables.users_follow, tables.routers_follow = follow
+    tables.router_cap = getattr(world.router_contacts, "cap", None)
+    tables.rooms[:] = counts
+    tables.longest_list = int(counts.max(initial=1))
     if has_paths:
         tables.keep("paths", base.paths_of(sender, receiver))
     if isinstance(world.loss, GilbertElliott):
@@ -383,6 +447,53 @@ def _set_loss(settings: np.ndarray, loss: Any) -> None:
         settings["loss_good"], settings["loss_bad"] = loss.loss_good, loss.loss_bad
     else:
         settings["loss"] = loss
+
+
+def _list_known(
+    nodes: np.ndarray, contacts: np.ndarray, edges: np.ndarray, own: OwnRatings, base: Base, follow: list[bool]
+) -> None:
+    """Leave in the lists that follow ratings those that known ratings give; the others wait behind them."""
+    n_users = base.ratings.n_users
+    upward = edges["sender"] < n_users
+    user = np.where(upward, edges["sender"], edges["receiver"]).astype(np.int64)
+    router = np.where(upward, edges["receiver"], edges["sender"]).astype(np.int64) - n_users
+    host = np.empty(base.ratings.n_items, dtype=np.int64)
+    for number, items in enumerate(base.hosted):
+        host[items] = number
+    n_routers = len(base.hosted)
+    givers = np.repeat(np.arange(n_users), np.diff(own.start))[own.known]
+    pairs = np.unique(givers * n_routers + host[own.item[own.known]])
+    listed = np.isin(user * n_routers + router, pairs) | ~np.where(upward, follow[0], follow[1])
+    for row in nodes:
+        part = slice(int(row["contact_start"]), int(row["contact_start"] + row["contact_count"]))
+        chosen = listed[part]
+        contacts[part] = np.concatenate([contacts[part][chosen], contacts[part][~chosen]])
+        row["contact_count"] = chosen.sum()
+
+
+def _leave_out(
+    life: np.ndarray, nodes: np.ndarray, profiles: np.ndarray, host: np.ndarray, known: np.ndarray, ratings: Ratings
+) -> None:
+    """Let users and items without a rating from the start wait for one, and so routers with no other items."""
+    n_users = ratings.n_users
+    users = np.bincount(ratings.user[known], minlength=n_users) > 0
+    to_come = np.bincount(ratings.user, minlength=n_users) > 0
+    items = np.bincount(ratings.item[known], minlength=ratings.n_items) > 0
+    items |= np.bincount(ratings.item, minlength=ratings.n_items) == 0
+    profiles["incarnation"][n_users:][~items] = UNBORN
+    n_routers = len(nodes) - n_users
+    hosts_some = np.bincount(host[items], minlength=n_routers) > 0
+    hosts_none = np.bincount(host, minlength=n_routers) == 0
+    life["present"] = np.concatenate([users | ~to_come, hosts_some | hosts_none])
+    nodes["online"] &= life["present"]
+
+
+def _check_counts(counts: np.ndarray, user_ids: tuple) -> None:
+    if (counts >= CHANGE).any():
+        raise ValueError(
+            f"ratings: user {user_ids[int(counts.argmax())]!r} has {counts.max()} ratings; the count in a message has "
+            f"2 bytes, so that a user may have {CHANGE - 1} at most"
+        )
 
 
 def _undisclosed(n_ratings: int) -> np.ndarray:

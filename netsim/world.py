@@ -11,6 +11,7 @@ import numpy as np
 from algorithms.distributions import Constant, Distribution, as_distribution, describe_distribution
 from algorithms.learning import Learning
 from algorithms.ratings import Ratings
+from netsim.arrivals import Arrivals
 from netsim.availability import AvailabilityTrace
 from netsim.churn import Checkpoint, OnOff, Sessions
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
@@ -36,7 +37,7 @@ class World:
     Parameters
     ----------
     ratings : Ratings
-        The ratings that the users hold; what the network learns from.
+        The ratings that the users hold, or will give while it runs; what the network learns from.
     topology : networkx graph or Underlay
         The underlay; edges carry `latency` in seconds. Default: everyone at one place, without path latency.
     routers : int or sequence of ids, optional
@@ -88,6 +89,8 @@ class World:
     rehosting : {"fresh", "handover"}, optional
         What happens to the items of a router that quits: another router that is online hosts them, with fresh
         profiles, or with the quitter's last ones, which come by a message each. Default: the items are lost.
+    arrivals : Arrivals, optional
+        When each of the ratings is given, and by that when users and items join. Default: all are there from the start.
     learning : Learning
         Rank, regularization, learning rate, initial profiles.
     update_user, update_item : function, optional
@@ -132,6 +135,7 @@ class World:
     user_lifetime: Distribution | float | None = None
     router_lifetime: Distribution | float | None = None
     rehosting: Literal["fresh", "handover"] | None = None
+    arrivals: Arrivals | None = None
     learning: Learning = Learning()
     update_user: Rule | None = None
     update_item: Rule | None = None
@@ -175,6 +179,7 @@ class World:
         if self.rating_exchange not in ("request", "attach"):
             raise ValueError(f"rating_exchange must be 'request' or 'attach', got {self.rating_exchange!r}")
         self._check_coming_and_going()
+        self._check_arrivals()
         self._check_type("learning", Learning)
 
     def replace(self, **changes: Any) -> "World":
@@ -260,6 +265,28 @@ class World:
                 "give more routers, or leave rehosting out"
             )
 
+    def _check_arrivals(self) -> None:
+        self._check_type("arrivals", Arrivals, type(None))
+        if self.arrivals is None:
+            return
+        if len(self.arrivals.times) != len(self.ratings):
+            raise ValueError(
+                f"arrivals must have a time for each of the {len(self.ratings)} ratings, got "
+                f"{len(self.arrivals.times)}; make them from the same ratings"
+            )
+        low, high = self.ratings.scale.low, self.ratings.scale.high
+        for time, which, value in self.arrivals.changes:
+            if not low <= value <= high:
+                raise ValueError(
+                    f"arrivals: the change of rating {which} at {time:g} s is to {value!r}, outside the scale "
+                    f"{low:g} to {high:g}"
+                )
+            if time <= self.arrivals.times[which]:
+                raise ValueError(
+                    f"arrivals: rating {which} is changed at {time:g} s, before it comes at "
+                    f"{self.arrivals.times[which]:g} s"
+                )
+
     def _check_routers(self) -> None:
         if _is_integer(self.routers):
             self._set("routers", int(self.routers))  # type: ignore[arg-type]
@@ -300,6 +327,9 @@ def _plain(value: Any) -> Any:
         return _named(value)
     if isinstance(value, Distribution):
         return describe_distribution(value)
+    if isinstance(value, Arrivals):
+        late = int(((value.times > 0) & np.isfinite(value.times)).sum())
+        return {"type": "Arrivals", "late": late, "changes": len(value.changes), "sha256": value.digest}
     if isinstance(value, AvailabilityTrace):
         return {"type": "AvailabilityTrace", "segments": len(value.segments), "sha256": value.digest} | {
             "after": value.after,

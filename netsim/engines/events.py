@@ -25,7 +25,7 @@ from netsim.messages import (
     TOGGLE,
     message_size,
 )
-from netsim.state import ANSWER_ROW, State
+from netsim.state import ANSWER_ROW, UNBORN, State
 from netsim.tables import Tables
 from netsim.timers import first_tick, next_tick
 from netsim.trace import MessageTrace
@@ -52,7 +52,7 @@ class Message(simpy.Event):
         Time of sending in seconds.
     payload : float64, shape (rank,), read-only
     count : int
-        The user's rating count, where it carries a user's profile; of a handover, the updates made.
+        The user's count, where it carries a user's profile; of a handover, the updates made.
     answers : ANSWER_ROW array or None
         Items named, or ratings answered.
     attempt : int
@@ -108,7 +108,8 @@ class Node:
             if row["online"]:
                 first = int(row["owned_start"])
                 for profile in engine.tables.owned[first : first + int(row["owned_count"])].tolist():
-                    self.broadcast(profile, tick)
+                    if engine.tables.profiles["incarnation"][profile] != UNBORN:
+                        self.broadcast(profile, tick)
             tick += 1
             time = next_tick(*timer, tick, time)
 
@@ -175,7 +176,7 @@ class Node:
             engine.send(message, self.number, receiver, fate, arrival)
 
     def rating_count(self) -> int:
-        """How many ratings the node's owner has; what his broadcasts carry."""
+        """The count that the profiles of a user carry."""
         return 0
 
     def take_profile(self, message: Any) -> None:
@@ -199,9 +200,8 @@ class User(Node):
     """A user: holds ratings and one profile, takes item profiles, answers requests."""
 
     def rating_count(self) -> int:
-        """How many ratings the user has."""
-        start = self.engine.tables.own_start
-        return int(start[self.number + 1] - start[self.number])
+        """His ratings, and how often he has changed one."""
+        return int(self.engine.tables.own_count[self.number])
 
     def take_profile(self, message: Message) -> None:
         """Receive an item profile: equation (3)."""

@@ -27,7 +27,8 @@ class _DisclosureProbe:
 
     def __call__(self, view: View) -> Mapping[str, float]:
         of_user = view.disclosed_by_user
-        held = np.diff(view.world.ratings.by_user.start)
+        ratings = view.world.ratings
+        held = np.bincount(ratings.user[view.known], minlength=ratings.n_users)
         share = of_user[held > 0] / held[held > 0]
         sent = view.user_profile_bytes
         measured: dict[str, float] = {

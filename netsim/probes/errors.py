@@ -85,7 +85,7 @@ class _ObjectiveProbe:
 
     def __call__(self, view: View) -> Mapping[str, float]:
         lam = view.world.learning.lam if self.lam is None else self.lam
-        return {self.name: objective_value(view.user_profiles, view.item_profiles, view.world.ratings, lam)}
+        return {self.name: objective_value(view.user_profiles, view.item_profiles, view.ratings, lam)}
 
 
 def objective(lam: float | None = None, *, name: str = "objective") -> Probe:

@@ -44,9 +44,13 @@ class Predictions:
                 f"({train.n_users} and {train.n_items}), got {self.ratings.n_users} and {self.ratings.n_items}; "
                 "make both with one split of the same Ratings"
             )
-        if train.digest not in self._predictors:
-            self._predictors[train.digest] = Predictor(train, clip=self.clip)
-        predict = self._predictors[train.digest]
+        given = view.ratings
+        if given is not train:  # it differs from probe to probe
+            predict = Predictor(given, clip=self.clip)
+        else:
+            if train.digest not in self._predictors:
+                self._predictors[train.digest] = Predictor(train, clip=self.clip)
+            predict = self._predictors[train.digest]
         return predict(view.user_profiles, view.item_profiles, self.ratings.user, self.ratings.item)
 
 

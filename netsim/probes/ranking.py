@@ -26,7 +26,9 @@ class _RankingProbe:
         return tuple(f"{prefix}{metric}_at_{self.n}" for metric in ("recall", "ndcg", "coverage"))
 
     def __call__(self, view: View) -> Mapping[str, float]:
-        train = view.world.ratings
+        train = view.ratings
+        if train is not view.world.ratings:  # it differs from probe to probe
+            self._rankings.clear()
         if train.digest not in self._rankings:
             self._rankings[train.digest] = Ranking(train, self.ratings, n=self.n, relevant=self.relevant)
         measured = self._rankings[train.digest](view.user_profiles, view.item_profiles)

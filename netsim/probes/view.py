@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from algorithms.ratings import Ratings
 from netsim.probes.ages import profile_ages
 from netsim.tables import Tables
 from netsim.world import World
@@ -33,6 +34,8 @@ class View:
     users_departed : bool, shape (n_users,)
     routers_departed : bool, shape (n_routers,)
         Who has quit for good; they are offline too.
+    known : bool, shape (n_ratings,)
+        Which of the world's ratings have been given so far.
     disclosed : int64, shape (n_ratings,)
         To how many routers each rating of the world was sent, in the order of its ratings.
     user_profile_bytes : int64, shape (n_users,)
@@ -53,11 +56,22 @@ class View:
         self.user_updates, self.item_updates = updates[:n_users].copy(), updates[n_users:].copy()
         self.users_online, self.routers_online = online[:n_users].copy(), online[n_users:].copy()
         self.users_departed, self.routers_departed = departed[:n_users].copy(), departed[n_users:].copy()
-        self.disclosed = tables.disclosures["routers"].astype(np.int64)
+        own = tables.base.own
+        self.known = own.known[own.foreseen]
+        self._values = own.value[own.foreseen]
+        self.disclosed = tables.disclosures["routers"][own.foreseen].astype(np.int64)
         self.user_profile_bytes = tables.profile_bytes()[:n_users]
         self.accounts = tables.accounts.copy()
         self.in_flight = np.array(in_flight, dtype=np.int64)
         self._ages = profile_ages(tables.state, time)
+
+    @property
+    def ratings(self) -> Ratings:
+        """Those of the world's ratings that have been given so far, as they are now; all of them where none has."""
+        whole = self.world.ratings
+        if not np.array_equal(self._values, whole.value):
+            whole = whole.with_values(self._values)
+        return whole if self.known.all() or not self.known.any() else whole.select(self.known)
 
     @property
     def disclosed_by_user(self) -> np.ndarray:

@@ -64,7 +64,7 @@ class Lane:
 
     def fit_scratch(self, tables: Tables) -> None:
         """Make the scratch arrays large enough for the longest contact list and the fullest router."""
-        longest = max(1, 2 * int(tables.nodes["contact_count"].max()))
+        longest = max(1, 2 * tables.longest_list)
         self.named = np.zeros(max(1, int(tables.nodes["owned_count"].max())), dtype=ANSWER_ROW)
         self.words = np.empty(longest, dtype=np.uint64)
         self.sent, self.fates, self.sizes = (np.empty(longest, dtype=np.int64) for _ in range(3))

@@ -32,6 +32,7 @@ from netsim.engines.compiled.calendar import (
 )
 from netsim.messages import CONTROL, HANDOVER, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
 from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
+from netsim.state import UNBORN
 from netsim.timers import first_tick, next_tick
 
 __all__ = ["BOX_MESSAGE", "LANE", "Boxes", "Memory", "advance", "count_in_flight", "inject", "receive_box", "start"]
@@ -215,6 +216,8 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
         count = _rating_count(state, node)
         for n in range(row.owned_count):
             profile = state.owned[row.owned_start + n]
+            if state.profiles[profile].incarnation == UNBORN:
+                continue
             n_sent = broadcast(
                 state,
                 profile,
@@ -370,10 +373,8 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
 
 @kernel
 def _rating_count(state, node):
-    """How many ratings a user has; 0 for a router."""
-    if node < state.own_start.shape[0] - 1:
-        return state.own_start[node + 1] - state.own_start[node]
-    return np.int64(0)
+    """The count that a user's profiles carry; 0 for a router."""
+    return state.own_count[node] if node < state.own_count.shape[0] else np.int64(0)
 
 
 @kernel
