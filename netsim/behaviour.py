@@ -24,6 +24,7 @@ from netsim.messages import (
     IN_FLIGHT,
     LOST_LINK,
     LOST_OFFLINE,
+    LOST_QUEUE,
     PROFILE,
     REPLY,
     REQUEST,
@@ -34,10 +35,12 @@ from netsim.messages import (
     UPDATED,
     message_size,
 )
+from netsim.queueing import serve
 from netsim.rules import call_update
 from netsim.state import CHANGE, CONFIRM, NOT_RATED, RATED, UNASKED
 
 __all__ = [
+    "admit",
     "broadcast",
     "profile_message_size",
     "router_takes_handover",
@@ -53,6 +56,35 @@ def account(state, kind, fate, size):
     """Count one message and its bytes."""
     state.accounts[kind - REQUEST, fate, 0] += 1
     state.accounts[kind - REQUEST, fate, 1] += size
+
+
+@partial(kernel, inline=False)
+def admit(state, kind, edge, receiver, profile, stamp, size, now):
+    """A message arrives at a node that takes time to process each; it is judged now, and again when it is processed.
+
+    Parameters
+    ----------
+    kind, edge, receiver, profile, stamp, size : int
+        Of the message.
+    now : float64
+
+    Returns
+    -------
+    fate : int
+        IN_FLIGHT, LOST_OFFLINE or LOST_QUEUE.
+    processed : float64
+        When it is taken, in seconds.
+    """
+    if not state.nodes[receiver].online:
+        account(state, kind, LOST_OFFLINE, size)
+        return LOST_OFFLINE, math.inf
+    link = state.edges[edge]
+    sender = link.receiver if kind == REQUEST else link.sender
+    processed = serve(state, receiver, state.nodes[sender].key, kind, profile, stamp, now)
+    if processed == math.inf:
+        account(state, kind, LOST_QUEUE, size)
+        return LOST_QUEUE, processed
+    return IN_FLIGHT, processed
 
 
 @kernel

@@ -10,7 +10,8 @@ from algorithms import purposes
 from algorithms.chance import combine, draw, further, uniform
 from algorithms.compilation import kernel
 from algorithms.distributions import sample
-from netsim.messages import IN_FLIGHT, LOST_LINK, UNREACHABLE
+from netsim.messages import IN_FLIGHT, LOST_LINK, LOST_QUEUE, UNREACHABLE
+from netsim.queueing import leave
 from netsim.rules import call_delay, call_loss
 from netsim.state import HELD_BACK, JITTER, UNSEEN
 
@@ -33,12 +34,12 @@ def cross(state, edge, back, size, loss_word, delay_word, now):
         Bytes.
     loss_word, delay_word : uint64
     now : float64
-        Seconds.
+        Seconds. Where the sender has an uplink, the message leaves later, after those before it.
 
     Returns
     -------
     fate : int
-        IN_FLIGHT, LOST_LINK or UNREACHABLE.
+        IN_FLIGHT, LOST_LINK, LOST_QUEUE or UNREACHABLE.
     arrival : float64
         Time of arrival in seconds; inf where it never arrives.
     copy_arrival : float64
@@ -47,6 +48,11 @@ def cross(state, edge, back, size, loss_word, delay_word, now):
     base = state.edges[edge].back if back else state.edges[edge].base
     if base == math.inf:
         return UNREACHABLE, math.inf, math.inf
+    left = now
+    if state.queues.shape[0] > 0:
+        left = leave(state, state.edges[edge].receiver if back else state.edges[edge].sender, size, now)
+        if left == math.inf:
+            return LOST_QUEUE, math.inf, math.inf
     if _is_lost(state, edge, back, base, loss_word, now):
         return LOST_LINK, math.inf, math.inf
     delay = _delay(state, edge, back, base, size, delay_word, now)
@@ -55,8 +61,8 @@ def cross(state, edge, back, size, loss_word, delay_word, now):
     copy_arrival = math.inf
     duplication = state.settings[0].duplication
     if duplication > 0.0 and uniform(further(loss_word, _COPY)) < duplication:
-        copy_arrival = _second_arrival(state, edge, back, base, size, delay_word, now)
-    return IN_FLIGHT, now + delay, copy_arrival
+        copy_arrival = _second_arrival(state, edge, back, base, size, delay_word, left)
+    return IN_FLIGHT, left + delay, copy_arrival
 
 
 @kernel

@@ -158,11 +158,27 @@ PATH = np.dtype([("loss", "f8"), ("loss_back", "f8"), ("per_byte", "f8"), ("per_
 CHANNEL = np.dtype([("until", "f8"), ("sojourn", "i4"), ("bad", "?")], align=True)
 UNSEEN = -1  # sojourn of a channel that nothing was sent over yet
 
+# The two queues of a node, first in, first out: messages that leave over its uplink, and messages that it processes.
+QUEUE = np.dtype(
+    [
+        ("seconds_per_byte", "f8"),  # of its uplink; 0 where that takes no time
+        ("uplink_free", "f8"),  # when all that is to leave so far has left
+        ("left", "i8"),  # messages that went into the uplink's queue
+        ("uplink_waited", "f8"),  # seconds that they waited, in all
+        ("service", "i8"),  # row in `laws` of the seconds that it processes a message; NO_LAW: none
+        ("free", "f8"),  # when all that has arrived so far is processed
+        ("taken", "i8"),  # messages that went into the queue
+        ("waited", "f8"),
+    ],
+    align=True,
+)
+
 # What a checkpoint holds of a profile beside its numbers.
 SAVED = np.dtype([("updates", "i8"), ("known", "i8")], align=True)
 
 # The world's distributions, by their row in `laws`.
 JITTER, HELD_BACK, INITIAL, USER_ONLINE, USER_OFFLINE, ROUTER_ONLINE, ROUTER_OFFLINE = range(7)
+USER_SERVICE, ROUTER_SERVICE = 7, 8
 
 
 class State(NamedTuple):
@@ -203,6 +219,10 @@ class State(NamedTuple):
     paths : PATH, shape (n_edges,); or empty, where no path loses anything or takes time for each byte
     channels : CHANNEL, shape (2 n_edges,); or empty, where loss has no bursts
         Two for each edge: there, and back.
+    queues : QUEUE, shape (n_nodes,); or empty, where nothing queues
+    leaving, finishing : float64, shape (n_nodes, limit)
+        Times at which the last messages leave a node's uplink, and are processed by it, in the place of their number
+        modulo the limit of a queue; limit 0: none.
     emitted : float64, shape (n_slots,); or empty, where nothing measures ages
         Time in seconds at which the profile that was taken last was sent; NaN before the first.
     saved_values : float64, shape (n_profiles, rank); or empty, where nobody writes checkpoints
@@ -234,6 +254,9 @@ class State(NamedTuple):
     next_incoming: np.ndarray
     paths: np.ndarray
     channels: np.ndarray
+    queues: np.ndarray
+    leaving: np.ndarray
+    finishing: np.ndarray
     emitted: np.ndarray
     saved_values: np.ndarray
     saved_profiles: np.ndarray

@@ -25,17 +25,21 @@ from netsim.state import (
     HELD_BACK,
     INITIAL,
     JITTER,
+    NO_LAW,
     NODE,
     PATH,
     PROFILE_ROW,
+    QUEUE,
     ROUTER_OFFLINE,
     ROUTER_ONLINE,
+    ROUTER_SERVICE,
     SAVED,
     SETTINGS,
     SLOT,
     UNBORN,
     USER_OFFLINE,
     USER_ONLINE,
+    USER_SERVICE,
     State,
 )
 from netsim.timers import Periodic, Timer
@@ -408,6 +412,9 @@ def build_tables(world: World, seed: Any) -> Tables:
         next_incoming=following,
         paths=np.zeros(0, dtype=PATH),
         channels=unseen_channels(0),
+        queues=_queues(world, nodes, n_users, word),
+        leaving=np.zeros((len(nodes) if world.has_queues else 0, world.queue_limit or 0)),
+        finishing=np.zeros((len(nodes) if world.has_queues else 0, world.queue_limit or 0)),
         emitted=np.zeros(0),
         saved_values=values.copy() if checkpoints else np.zeros((0, learning.rank)),
         saved_profiles=np.zeros(len(profiles) if checkpoints else 0, dtype=SAVED),
@@ -435,7 +442,32 @@ def _distributions(world: World) -> list[Distribution]:
     }
     found |= dict(zip((USER_ONLINE, USER_OFFLINE), session_lengths(world.user_churn), strict=True))
     found |= dict(zip((ROUTER_ONLINE, ROUTER_OFFLINE), session_lengths(world.router_churn), strict=True))
+    found[USER_SERVICE] = world.user_processing or Constant(0.0)
+    found[ROUTER_SERVICE] = world.router_processing or Constant(0.0)
     return [found[row] for row in range(len(found))]
+
+
+def _queues(world: World, nodes: np.ndarray, n_users: int, seed: np.uint64) -> np.ndarray:
+    """The queues of each node; QUEUE, shape (n_nodes,), or empty where nothing queues."""
+    if not world.has_queues:
+        return np.zeros(0, dtype=QUEUE)
+    queues = np.zeros(len(nodes), dtype=QUEUE)
+    queues["service"] = NO_LAW
+    for role, part, service in (
+        ("user", slice(0, n_users), USER_SERVICE),
+        ("router", slice(n_users, None), ROUTER_SERVICE),
+    ):
+        uplink: Any = getattr(world, f"{role}_uplink")
+        if uplink is not None:
+            rates = sample_each(uplink, seed, purposes.UPLINK, nodes["key"][part])
+            if (rates <= 0).any():
+                raise ValueError(
+                    f"{role}_uplink: the drawn rate of a node is {rates.min():g} bytes/s; {uplink!r} must stay above 0"
+                )
+            queues["seconds_per_byte"][part] = 1.0 / rates
+        if getattr(world, f"{role}_processing") is not None:
+            queues["service"][part] = service
+    return queues
 
 
 def _set_loss(settings: np.ndarray, loss: Any) -> None:

@@ -69,6 +69,14 @@ class World:
         Probability that a message is dropped on its way, beside what the links of the topology lose. Losses in bursts
         are a `GilbertElliott`. A function `rule(word, base, now)` returns whether a message is lost; arguments as for
         `delay`.
+    user_uplink, router_uplink : float or Distribution, optional
+        Bytes a second that a node can send, drawn once for each: messages leave one after another. Default: at once.
+    user_processing, router_processing : float or Distribution, optional
+        Seconds that a node takes for each message that arrives, drawn for each message: they are processed one after
+        another. Default: at once.
+    queue_limit : int, optional
+        How many messages may be in one queue (an uplink's or that of arrivals), the one in service included; others
+        are dropped. Default: any number.
     duplication : float
         Probability that the network makes a second copy of a message that it does not lose, with a delay of its own.
     reordering : Reordering, optional
@@ -123,6 +131,11 @@ class World:
     access: Distribution | float = Constant(0.0)
     minimum_delay: float = 1e-3
     loss: float | GilbertElliott | Rule = 0.0
+    user_uplink: Distribution | float | None = None
+    router_uplink: Distribution | float | None = None
+    user_processing: Distribution | float | None = None
+    router_processing: Distribution | float | None = None
+    queue_limit: int | None = None
     duplication: float = 0.0
     reordering: Reordering | None = None
     discard_stale: bool = True
@@ -170,6 +183,7 @@ class World:
             check_rule(self.loss, name="loss", kind=LOSS)
         elif not isinstance(self.loss, GilbertElliott):
             self._check_share("loss", "in [0, 1], a GilbertElliott or a function")
+        self._check_queues()
         self._check_share("duplication", "in [0, 1]")
         self._check_type("reordering", Reordering, type(None))
         for name in ("update_user", "update_item"):
@@ -264,6 +278,29 @@ class World:
                 f"rehosting={self.rehosting!r} needs another router to host the items of one that quits, got 1 router; "
                 "give more routers, or leave rehosting out"
             )
+
+    def _check_queues(self) -> None:
+        for role in ("user", "router"):
+            for name, unit in ((f"{role}_uplink", "bytes a second > 0"), (f"{role}_processing", "seconds >= 0")):
+                value = getattr(self, name)
+                if value is not None:
+                    self._set(name, as_distribution(value, name=name, least=0.0))
+                    if name.endswith("uplink") and getattr(self, name) == Constant(0.0):
+                        raise ValueError(f"{name} must be {unit}, got {value!r}; None is an uplink without limit")
+        limit = self.queue_limit
+        if limit is not None and (not _is_integer(limit) or limit < 1):
+            raise ValueError(f"queue_limit must be an integer >= 1, or None for no limit, got {limit!r}")
+        if limit is not None and not self.has_queues:
+            raise ValueError(
+                f"queue_limit={limit!r} needs queues; give user_uplink, router_uplink, user_processing or "
+                "router_processing, or leave it out"
+            )
+
+    @property
+    def has_queues(self) -> bool:
+        """Whether messages can wait at a node."""
+        names = ("user_uplink", "router_uplink", "user_processing", "router_processing")
+        return any(getattr(self, name) is not None for name in names)
 
     def _check_arrivals(self) -> None:
         self._check_type("arrivals", Arrivals, type(None))

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
 from algorithms.ratings import Ratings
 from netsim import (
+    Arrivals,
     AvailabilityTrace,
     Checkpoint,
     Constant,
@@ -77,6 +79,8 @@ ACTIONS = (
     "set_reordering",
     "shift_latency",
     "fault",
+    "add_rating",
+    "join",
 )
 
 
@@ -193,6 +197,38 @@ def returns() -> st.SearchStrategy[Any]:
     return st.sampled_from(["keep", "keep", "reset", Checkpoint(0.5), Checkpoint(2.0)])
 
 
+@st.composite
+def arrivals(draw: Any, known: Ratings) -> Arrivals | None:
+    """Ratings that come on the grid, at once, or never by themselves; some are changed."""
+    if draw(st.integers(0, 2)) > 0:
+        return None
+    times = [draw(st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.0, 1.25, 2.0, 3.1, np.inf])) for _ in range(len(known))]
+    late = [which for which, time in enumerate(times) if time < np.inf]
+    changed = draw(st.lists(st.sampled_from(late), max_size=3, unique=True)) if late else []
+    values = st.integers(2, 10).map(lambda value: value / 2)
+    changes = [(times[which] + draw(on_grid(1, 8)), which, draw(values)) for which in changed]
+    return Arrivals(np.array(times), tuple(changes), draw(st.sampled_from(["first_rating", "start"])))
+
+
+def queues() -> st.SearchStrategy[dict[str, Any]]:
+    """Uplinks and processing whose times lie on the grid, and others; some with short queues."""
+    uplinks = st.sampled_from([None, 1e3, 400.0, Uniform(200.0, 2000.0)])
+    services = st.sampled_from([None, 0.25, 0.05, Exponential(0.1), Empirical([0.0, 0.25])])
+    options = st.fixed_dictionaries(
+        {
+            "user_uplink": uplinks,
+            "router_uplink": uplinks,
+            "user_processing": services,
+            "router_processing": services,
+            "queue_limit": st.sampled_from([None, 1, 3]),
+        }
+    )
+    with_queues = options.map(
+        lambda found: found if any(value for name, value in found.items() if name != "queue_limit") else {}
+    )
+    return st.just({}) | with_queues
+
+
 def losses() -> st.SearchStrategy[Any]:
     bursty = [GilbertElliott(0.3, 0.5), GilbertElliott(0.5, 4.0, loss_good=0.1, loss_bad=0.9)]
     return st.sampled_from([0.0, 0.0, *bursty, 0.0, 0.1, 0.5, 1.0, *bursty])
@@ -285,7 +321,9 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         if moves
         else None,
         rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
+        arrivals=draw(arrivals(known)),
         learning=draw(learnings()),
+        **draw(queues()),
     )
 
 
@@ -391,6 +429,12 @@ def steps(draw: Any, world: World, until: float, actions: tuple[str, ...] = ACTI
         return time, act_on_topology, (fault, tuple(draw(places))), {}
     if action == "set_delay":
         return time, action, (draw(delays()),), {}
+    if action in ("add_rating", "join"):
+        item = draw(st.sampled_from(world.ratings.item_ids))
+        if action == "add_rating":
+            value = draw(st.integers(2, 10)) / 2
+            return time, action, (draw(st.sampled_from(users)), item, value), {}
+        return time, action, (), draw(st.sampled_from([{"item": item}, {"user": users[0]}]))
     role = draw(st.sampled_from(["user", "router"]))
     node = {role: draw(st.sampled_from(users if role == "user" else routers))}
     if action == "set_online":

@@ -25,6 +25,7 @@ from netsim.messages import (
     TOGGLE,
     message_size,
 )
+from netsim.queueing import processes
 from netsim.state import ANSWER_ROW, UNBORN, State
 from netsim.tables import Tables
 from netsim.timers import first_tick, next_tick
@@ -408,7 +409,29 @@ class EventsEngine:
         count = self._in_flight[message.kind - REQUEST]
         count[0] += 1
         count[1] += message.size
-        self.clock.put(message, arrival, (message.kind, sender, receiver, message.stamp, message.profile))
+        key = (message.kind, sender, receiver, message.stamp, message.profile)
+        if processes(self.state, receiver):
+            (take,) = message.callbacks
+            message.callbacks[0] = lambda _: self.admit(message, receiver, key, take)
+        self.clock.put(message, arrival, key)
+
+    def admit(self, message: Message, receiver: int, key: tuple[int, ...], take: Any) -> None:
+        """Let a message wait at its receiver until it is processed."""
+        fate, processed = behaviour.admit(
+            self.state,
+            message.kind,
+            message.edge,
+            receiver,
+            message.profile,
+            message.stamp,
+            message.size,
+            self.clock.now,
+        )
+        if fate != IN_FLIGHT:
+            self.landed(message, fate)
+            return
+        message.callbacks = [take]
+        self.clock.put(message, processed, key)
 
     def landed(self, message: Message, fate: int) -> None:
         """Note what became of a message that arrived."""

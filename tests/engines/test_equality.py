@@ -50,7 +50,7 @@ from netsim import (
 from tests.worlds import Meddler, Run, Script, runs
 
 FEW, MANY = 200, 2500
-TABLES = ("profiles", "nodes", "life", "slots", "edges", "disclosures", "paths", "channels", "saved_profiles")
+TABLES = ("profiles", "nodes", "life", "slots", "edges", "disclosures", "paths", "channels", "saved_profiles", "queues")
 TABLES += ("saved_slots",)
 ENGINES = {"one thread": ("compiled", 1), "two threads": ("compiled", 2), "three threads": ("compiled", 3)}
 plain = settings(max_examples=FEW, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -86,8 +86,9 @@ def simulation_state(simulation):
     """Everything that a run has come to, by name: the whole state and what is in flight, as bytes."""
     tables = simulation._tables
     state = {name: getattr(tables, name).tobytes() for name in ("values", "accounts", "updates", "contacts")}
-    for name in ("owned", "trace", "next_incoming", "emitted", "saved_values"):
+    for name in ("owned", "trace", "next_incoming", "emitted", "saved_values", "leaving", "finishing", "own_count"):
         state[name] = getattr(tables, name).tobytes()
+    state["prequential"] = simulation._prequential.frame().to_csv()
     for name in TABLES:
         table = getattr(tables, name)
         state |= {f"{name}: {column}": table[column].tobytes() for column in table.dtype.names}
@@ -172,6 +173,10 @@ def test_the_worlds_drawn_can_tell_engines_apart():
                 "links that lose or are slow": len(tables.paths) > 0,
                 "duplicates": tables.settings["duplication"][0] > 0,
                 "held back": tables.settings["reordering"][0] > 0,
+                "ratings come": run.world.arrivals is not None,
+                "queues": len(tables.queues) > 0,
+                "queues that are full": accounts.xs("lost_queue", level="fate").sum() > 0,
+                "messages that wait": len(tables.queues) > 0 and tables.queues["waited"].sum() > 0,
                 "scripts": len(run.scripts) > 0,
                 "user-written": any(isinstance(script, Meddler) for script in run.scripts),
                 "pieces": len(pieces) > 0,

@@ -40,11 +40,13 @@ EVENT = np.dtype(
         ("time", "f8"),
         ("place", "i4"),  # edge of a message, else the node
         ("batch", "i4"),  # row of what the message carries, else TICK_EVENT, TOGGLE_EVENT or CHECKPOINT_EVENT
-        ("number", "i4"),  # of a tick, a checkpoint, or the session that begins; a message's receiver
+        ("number", "i4"),  # of a tick, a checkpoint, or the session that begins; a message's receiver, WAITED + it
         ("slot", "i4"),  # a message's slot: its item's on the edge, or the first
     ],
     align=True,
 )
+# A message that waited at its receiver, and is processed at the time of this event.
+WAITED = 1 << 30
 TICK_EVENT, TOGGLE_EVENT, CHECKPOINT_EVENT = -1, -2, -3
 NONE = -1
 
@@ -288,9 +290,10 @@ def peek(queue, state, last_day):
                     prefetch(state.slots, event.slot)
                     prefetch(queue.batches, event.batch)
                     prefetch(queue.payloads, event.batch)
-                    prefetch(state.nodes, event.number)
-                    prefetch(state.profiles, event.number)
-                    prefetch(state.values, event.number)
+                    receiver = event.number & (WAITED - 1)
+                    prefetch(state.nodes, receiver)
+                    prefetch(state.profiles, receiver)
+                    prefetch(state.values, receiver)
         bucket = c.day & mask
         if queue.heads[bucket] != NONE:
             _open(queue, state.edges, bucket)

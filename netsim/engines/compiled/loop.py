@@ -13,6 +13,7 @@ import numpy as np
 
 from algorithms.compilation import kernel
 from netsim.behaviour import (
+    admit,
     broadcast,
     router_takes_handover,
     router_takes_profile,
@@ -26,11 +27,13 @@ from netsim.engines.compiled.calendar import (
     PER_CHUNK,
     TICK_EVENT,
     TOGGLE_EVENT,
+    WAITED,
     part_of,
     peek,
     push,
 )
 from netsim.messages import CONTROL, HANDOVER, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
+from netsim.queueing import processes
 from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
 from netsim.state import UNBORN
 from netsim.timers import first_tick, next_tick
@@ -182,8 +185,13 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
         elif batch == CHECKPOINT_EVENT:
             _checkpoint(state, queue, place, number)
             status = DONE
+        elif number < WAITED and processes(state, number):
+            _wait(state, queue, memory, place, batch, number, slot, now)
+            status = DONE
         else:
-            status = _arrival(state, queue, memory, boxes, place, batch, number, slot, now, window, windows_per_second)
+            status = _arrival(
+                state, queue, memory, boxes, place, batch, number & (WAITED - 1), slot, now, window, windows_per_second
+            )
         me.now = now
         if status != DONE:
             return status
@@ -263,6 +271,19 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
     following = next_tick(state.settings[0].seed, row.key, row.poisson, row.period, row.phase, tick + 1, now)
     push(queue, state.edges, following, node, TICK_EVENT, tick + 1, 0)
     return status
+
+
+@partial(kernel, inline=False)
+def _wait(state, queue, memory, edge, batch, receiver, slot, now):
+    """Let a message wait at its receiver until it is processed."""
+    b = queue.batches[batch]
+    fate, processed = admit(state, b.kind, edge, receiver, b.profile, b.stamp, b.size, now)
+    if fate == IN_FLIGHT:
+        push(queue, state.edges, processed, edge, batch, WAITED + receiver, slot)
+        return
+    b.references -= 1
+    if b.references == 0:
+        _free_batch(queue, memory, batch)
 
 
 @kernel
