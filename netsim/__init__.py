@@ -46,6 +46,7 @@ from netsim.probes import (
     truth_rmse,
     updates_per_node,
 )
+from netsim.recommendations import Recommendations
 from netsim.result import Result
 from netsim.simulation import Simulation, simulate
 from netsim.timers import Periodic, Poisson
@@ -102,6 +103,7 @@ __all__ = [
     "RandomRouters",
     "RatedRouters",
     "Raters",
+    "Recommendations",
     "Reordering",
     "Result",
     "Schedule",

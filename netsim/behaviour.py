@@ -16,9 +16,9 @@ from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
+from netsim.accounting import account
 from netsim.crossing import cross
 from netsim.messages import (
-    ANSWER,
     CONTROL,
     HANDOVER,
     IN_FLIGHT,
@@ -26,6 +26,7 @@ from netsim.messages import (
     LOST_OFFLINE,
     LOST_QUEUE,
     PROFILE,
+    RATING_ANSWER,
     REPLY,
     REQUEST,
     SENT,
@@ -33,6 +34,7 @@ from netsim.messages import (
     UNKNOWN,
     UNRATED,
     UPDATED,
+    goes_back,
     message_size,
 )
 from netsim.queueing import serve
@@ -49,13 +51,6 @@ __all__ = [
     "user_takes_profile",
     "user_takes_request",
 ]
-
-
-@kernel
-def account(state, kind, fate, size):
-    """Count one message and its bytes."""
-    state.accounts[kind - REQUEST, fate, 0] += 1
-    state.accounts[kind - REQUEST, fate, 1] += size
 
 
 @partial(kernel, inline=False)
@@ -79,7 +74,7 @@ def admit(state, kind, edge, receiver, profile, stamp, size, now):
         account(state, kind, LOST_OFFLINE, size)
         return LOST_OFFLINE, math.inf
     link = state.edges[edge]
-    sender = link.receiver if kind == REQUEST else link.sender
+    sender = link.receiver if goes_back(kind) else link.sender
     processed = serve(state, receiver, state.nodes[sender].key, kind, profile, stamp, now)
     if processed == math.inf:
         account(state, kind, LOST_QUEUE, size)
@@ -91,7 +86,7 @@ def admit(state, kind, edge, receiver, profile, stamp, size, now):
 def profile_message_size(state, edge):
     """Bytes of a profile message over an edge, with the ratings that may be attached to it."""
     if state.settings[0].attach_ratings:
-        return state.settings[0].profile_size + ANSWER * np.int64(state.edges[edge].attached)
+        return state.settings[0].profile_size + RATING_ANSWER * np.int64(state.edges[edge].attached)
     return state.settings[0].profile_size
 
 

@@ -8,7 +8,7 @@ from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.distributions import sample_each
 from netsim import sessions
-from netsim.behaviour import account
+from netsim.accounting import account
 from netsim.crossing import cross
 from netsim.engines import Engine
 from netsim.messages import HANDOVER, IN_FLIGHT, SENT, message_size

@@ -28,7 +28,8 @@ __all__ = ["Result", "package_versions"]
 LAYOUT = 1
 HEAD = "result.json"
 ARRAYS = "arrays.npz"
-TABLES = ("probes", "accounts", "users", "routers", "items", "prequential")
+TABLES = ("probes", "accounts", "users", "routers", "items", "prequential", "recommendations")
+LATER = ("prequential", "recommendations")  # tables that the results of the first versions lack
 MAPPINGS = ("versions", "configuration", "columns", "rows")
 PLAIN = ("seed", "until", "time", "wall_seconds", "interrupted", "stopped", "engine", "engine_reason")
 
@@ -70,6 +71,9 @@ class Result:
         One row for each rating that came or was changed while the network ran: `time` in seconds, `user` and `item`
         (ids), `rating`, `predicted` by the network just before, `item_mean` (what a running mean of the item
         predicted), `user_ratings` and `item_ratings` (how many both had).
+    recommendations : pandas.DataFrame
+        One row for each request for a recommendation that has ended: `user` and `item` (ids), `asked` and `finished`
+        in seconds, `attempts`, `outcome` (`served`, `timed_out`, `refused`), `predicted` and true `rating`.
     wall_seconds : float
         How long the run took on the machine, probes included.
     interrupted : bool
@@ -105,6 +109,7 @@ class Result:
     versions: dict[str, str]
     world: World | None = None
     prequential: pd.DataFrame = field(default_factory=pd.DataFrame)
+    recommendations: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def user_updates(self) -> np.ndarray:
@@ -303,7 +308,8 @@ class Result:
         fields |= {
             name: _read_table(place / f"{name}.csv", head["columns"].get(name, {}), head["rows"].get(name))
             for name in TABLES
-            if name in head["columns"] or name != "prequential"  # which results of the first versions lack
+            if name in head["columns"]
+            or name not in ("prequential", "recommendations")  # which results of the first versions lack
         }
         fields |= _read_arrays(place / ARRAYS)
         return cls(**fields)

@@ -24,6 +24,7 @@ from netsim.milestones import StopRule
 from netsim.nodes import items_table, routers_table, users_table
 from netsim.prequential import Prequential
 from netsim.probes import Probe, View
+from netsim.recommendations import recommendations_frame
 from netsim.result import Result, package_versions
 from netsim.rules import raise_failure
 from netsim.state import HELD_BACK, JITTER
@@ -497,6 +498,7 @@ class Simulation:
             items=items_table(self.world, tables),
             disclosed=tables.disclosures["routers"][tables.base.own.foreseen].astype(np.int64),
             prequential=self._prequential.frame(),
+            recommendations=recommendations_frame(self.world.ratings, self._engine.wishes),
             wall_seconds=self._wall,
             interrupted=interrupted,
             stopped=self._stopped,

@@ -37,6 +37,9 @@ SETTINGS = np.dtype(
         ("reordering", "f8"),  # probability that a message is held back
         ("stretch", "f8"),  # factor of path latencies, and
         ("shift", "f8"),  # seconds added to every delay: what scripts change
+        ("wish_gap", "f8"),  # mean seconds between two wishes of a user
+        ("wish_timeout", "f8"),  # seconds
+        ("retries", "i8"),
         ("user_return", "i8"),  # KEEP, RESET or RESTORE
         ("router_return", "i8"),
         # Addresses of a researcher's own rules (`netsim.rules`); 0 where there is none.
@@ -173,6 +176,31 @@ QUEUE = np.dtype(
     align=True,
 )
 
+# What users may wish for: pairs whose rating is known to the experimenter, grouped by user.
+TARGET = np.dtype([("rating", "f8"), ("item", "i4"), ("edge", "i4")], align=True)
+# A wish that is open. A user has room for WISHES of them; one more is refused.
+WISH_STATE = np.dtype(
+    [("number", "i8"), ("target", "i8"), ("asked", "f8"), ("attempt", "i4"), ("is_open", "?")], align=True
+)
+WISHES = 4
+ATTEMPTS = 16  # the stamp of a query is the number of the wish times this, plus the attempt
+# How a wish ended.
+WISH_ROW = np.dtype(
+    [
+        ("asked", "f8"),
+        ("finished", "f8"),
+        ("predicted", "f8"),
+        ("rating", "f8"),
+        ("user", "i4"),
+        ("number", "i4"),
+        ("item", "i4"),
+        ("attempts", "i4"),
+        ("outcome", "i8"),
+    ],
+    align=True,
+)
+NOTHING, OPEN, SERVED, TIMED_OUT, REFUSED = -1, 0, 1, 2, 3
+
 # What a checkpoint holds of a profile beside its numbers.
 SAVED = np.dtype([("updates", "i8"), ("known", "i8")], align=True)
 
@@ -223,6 +251,10 @@ class State(NamedTuple):
     leaving, finishing : float64, shape (n_nodes, limit)
         Times at which the last messages leave a node's uplink, and are processed by it, in the place of their number
         modulo the limit of a queue; limit 0: none.
+    target_start : int64, shape (n_users + 1,)
+    targets : TARGET
+        What each user may wish for; empty, where nobody asks for recommendations.
+    wishes : WISH_STATE, shape (WISHES n_users,); or empty
     emitted : float64, shape (n_slots,); or empty, where nothing measures ages
         Time in seconds at which the profile that was taken last was sent; NaN before the first.
     saved_values : float64, shape (n_profiles, rank); or empty, where nobody writes checkpoints
@@ -257,6 +289,9 @@ class State(NamedTuple):
     queues: np.ndarray
     leaving: np.ndarray
     finishing: np.ndarray
+    target_start: np.ndarray
+    targets: np.ndarray
+    wishes: np.ndarray
     emitted: np.ndarray
     saved_values: np.ndarray
     saved_profiles: np.ndarray

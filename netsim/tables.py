@@ -18,6 +18,7 @@ from netsim.loss import GilbertElliott
 from netsim.messages import FATES, MESSAGE_KINDS, NUMBER, PROFILE, message_size
 from netsim.own import OwnRatings
 from netsim.placement import highest_weight
+from netsim.recommendations import Recommendations
 from netsim.rules import DELAY, LOSS, UPDATE, rule_address
 from netsim.state import (
     CHANGE,
@@ -36,10 +37,13 @@ from netsim.state import (
     SAVED,
     SETTINGS,
     SLOT,
+    TARGET,
     UNBORN,
     USER_OFFLINE,
     USER_ONLINE,
     USER_SERVICE,
+    WISH_STATE,
+    WISHES,
     State,
 )
 from netsim.timers import Periodic, Timer
@@ -185,6 +189,34 @@ class Tables:
         if len(state.saved_values):
             self.put(saved_slots=np.concatenate([state.saved_slots, slots]))
 
+    def set_targets(self, wanted: Recommendations) -> None:
+        """Let users ask for items: edges to their routers are made where there are none."""
+        targets, n_users = wanted.targets, self.n_users
+        settings = self.state.settings
+        settings["wish_gap"], settings["wish_timeout"] = wanted.mean_gap, wanted.timeout
+        settings["retries"] = wanted.retries
+        rows = np.zeros(len(targets), dtype=TARGET)
+        rows["item"], rows["rating"] = targets.by_user.index, targets.by_user.value
+        self.put(
+            target_start=np.array(targets.by_user.start),
+            targets=rows,
+            wishes=np.zeros(WISHES * n_users, dtype=WISH_STATE),
+        )
+        self.aim(np.arange(len(rows)))
+
+    def aim(self, which: np.ndarray) -> None:
+        """Let targets be asked for over the edges to the routers that host them now."""
+        start, rows = self.state.target_start, self.state.targets
+        user = np.repeat(np.arange(self.n_users), np.diff(start))[which]
+        router = self.state.profiles["node"][self.n_users + rows["item"][which]]
+        pairs = np.unique(np.stack([user, router], axis=1), axis=0) if len(which) else np.zeros((0, 2), dtype=np.int64)
+        missing = [pair for pair in pairs.tolist() if self.edge_between(*pair) is None]
+        if missing:
+            ends = np.array(missing, dtype=np.int64)
+            self.add_edges(ends[:, 0], ends[:, 1])
+        ways = zip(user.tolist(), router.tolist(), strict=True)
+        rows["edge"][which] = [self.edge_between(*pair) for pair in ways]
+
     def hold_own(self) -> None:
         """Take over the arrays of `base.own`, which has grown."""
         own = self.base.own
@@ -247,6 +279,8 @@ class Tables:
         if len(state.saved_values):
             state.saved_values[profiles] = state.values[profiles]
             state.saved_profiles[profiles] = 0
+        self.aim(np.flatnonzero(np.isin(self.state.targets["item"], items)))
+        state = self.state
         shift = np.zeros(len(state.edges), dtype=np.int64)
         ends = (state.edges["sender"] == router) | (state.edges["receiver"] == router)
         between = (state.edges["sender"] >= n_users) & (state.edges["receiver"] >= n_users)
@@ -415,6 +449,9 @@ def build_tables(world: World, seed: Any) -> Tables:
         queues=_queues(world, nodes, n_users, word),
         leaving=np.zeros((len(nodes) if world.has_queues else 0, world.queue_limit or 0)),
         finishing=np.zeros((len(nodes) if world.has_queues else 0, world.queue_limit or 0)),
+        target_start=np.zeros(n_users + 1, dtype=np.int64),
+        targets=np.zeros(0, dtype=TARGET),
+        wishes=np.zeros(0, dtype=WISH_STATE),
         emitted=np.zeros(0),
         saved_values=values.copy() if checkpoints else np.zeros((0, learning.rank)),
         saved_profiles=np.zeros(len(profiles) if checkpoints else 0, dtype=SAVED),
@@ -425,6 +462,8 @@ def build_tables(world: World, seed: Any) -> Tables:
     tables.router_cap = getattr(world.router_contacts, "cap", None)
     tables.rooms[:] = counts
     tables.longest_list = int(counts.max(initial=1))
+    if world.recommendations is not None:
+        tables.set_targets(world.recommendations)
     if has_paths:
         tables.keep("paths", base.paths_of(sender, receiver))
     if isinstance(world.loss, GilbertElliott):

@@ -17,6 +17,7 @@ from netsim.churn import Checkpoint, OnOff, Sessions
 from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
 from netsim.loss import GilbertElliott, Reordering
 from netsim.placement import GivenPlacement, Placement, RandomPlacement
+from netsim.recommendations import Recommendations
 from netsim.rules import DELAY, LOSS, UPDATE, check_rule, is_compiled
 from netsim.timers import Periodic, Timer, as_timer
 from netsim.topology import Underlay
@@ -99,6 +100,8 @@ class World:
         profiles, or with the quitter's last ones, which come by a message each. Default: the items are lost.
     arrivals : Arrivals, optional
         When each of the ratings is given, and by that when users and items join. Default: all are there from the start.
+    recommendations : Recommendations, optional
+        Users ask routers for item profiles, to predict ratings. Default: they do not.
     learning : Learning
         Rank, regularization, learning rate, initial profiles.
     update_user, update_item : function, optional
@@ -149,6 +152,7 @@ class World:
     router_lifetime: Distribution | float | None = None
     rehosting: Literal["fresh", "handover"] | None = None
     arrivals: Arrivals | None = None
+    recommendations: Recommendations | None = None
     learning: Learning = Learning()
     update_user: Rule | None = None
     update_item: Rule | None = None
@@ -194,6 +198,7 @@ class World:
             raise ValueError(f"rating_exchange must be 'request' or 'attach', got {self.rating_exchange!r}")
         self._check_coming_and_going()
         self._check_arrivals()
+        self._check_recommendations()
         self._check_type("learning", Learning)
 
     def replace(self, **changes: Any) -> "World":
@@ -278,6 +283,16 @@ class World:
                 f"rehosting={self.rehosting!r} needs another router to host the items of one that quits, got 1 router; "
                 "give more routers, or leave rehosting out"
             )
+
+    def _check_recommendations(self) -> None:
+        self._check_type("recommendations", Recommendations, type(None))
+        if self.recommendations is not None:
+            targets, ratings = self.recommendations.targets, self.ratings
+            if (targets.user_ids, targets.item_ids) != (ratings.user_ids, ratings.item_ids):
+                raise ValueError(
+                    f"recommendations: targets must have the users and items of ratings ({ratings.n_users} and "
+                    f"{ratings.n_items}), got {targets.n_users} and {targets.n_items}; make both with one split"
+                )
 
     def _check_queues(self) -> None:
         for role in ("user", "router"):
@@ -364,6 +379,9 @@ def _plain(value: Any) -> Any:
         return _named(value)
     if isinstance(value, Distribution):
         return describe_distribution(value)
+    if isinstance(value, Recommendations):
+        plain = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "targets"}
+        return {"type": "Recommendations", "targets": len(value.targets), "sha256": value.targets.digest} | plain
     if isinstance(value, Arrivals):
         late = int(((value.times > 0) & np.isfinite(value.times)).sum())
         return {"type": "Arrivals", "late": late, "changes": len(value.changes), "sha256": value.digest}

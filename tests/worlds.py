@@ -38,6 +38,7 @@ from netsim import (
     RandomRouters,
     RatedRouters,
     Raters,
+    Recommendations,
     Reordering,
     Result,
     Schedule,
@@ -210,6 +211,18 @@ def arrivals(draw: Any, known: Ratings) -> Arrivals | None:
     return Arrivals(np.array(times), tuple(changes), draw(st.sampled_from(["first_rating", "start"])))
 
 
+def recommendations(known: Ratings) -> st.SearchStrategy[Recommendations | None]:
+    """Requests for what users have rated, with time-outs short and long."""
+    asked = st.builds(
+        Recommendations,
+        st.just(known),
+        mean_gap=st.sampled_from([0.2, 1.0]),
+        timeout=st.sampled_from([0.25, 0.3, 2.0]),
+        retries=st.sampled_from([0, 1, 3]),
+    )
+    return st.none() | asked
+
+
 def queues() -> st.SearchStrategy[dict[str, Any]]:
     """Uplinks and processing whose times lie on the grid, and others; some with short queues."""
     uplinks = st.sampled_from([None, 1e3, 400.0, Uniform(200.0, 2000.0)])
@@ -322,6 +335,7 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         else None,
         rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
         arrivals=draw(arrivals(known)),
+        recommendations=draw(recommendations(known)),
         learning=draw(learnings()),
         **draw(queues()),
     )

@@ -41,6 +41,11 @@ class Engine(Protocol):
         """Messages in flight and their bytes, by kind; int64, shape (kinds of message, 2)."""
         ...
 
+    @property
+    def wishes(self) -> np.ndarray:
+        """How users' requests for recommendations ended so far; WISH_ROW, in no order."""
+        ...
+
     def delays_changed(self, lowest: float) -> None:
         """Take note that the drawn part of a delay is now at least `lowest` seconds."""
         ...

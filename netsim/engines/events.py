@@ -10,23 +10,27 @@ from typing import Any
 import numpy as np
 import simpy
 
-from netsim import behaviour, sessions
+from netsim import behaviour, serving, sessions
 from netsim.clock import Clock
 from netsim.messages import (
+    ANSWER,
     CHECKPOINT,
     CONTROL,
+    EXPIRY,
     HANDOVER,
     IN_FLIGHT,
     MESSAGE_KINDS,
     PROFILE,
+    QUERY,
     REPLY,
     REQUEST,
     TICK,
     TOGGLE,
+    WISH,
     message_size,
 )
 from netsim.queueing import processes
-from netsim.state import ANSWER_ROW, UNBORN, State
+from netsim.state import ANSWER_ROW, OPEN, REFUSED, TIMED_OUT, UNBORN, WISH_ROW, State
 from netsim.tables import Tables
 from netsim.timers import first_tick, next_tick
 from netsim.trace import MessageTrace
@@ -196,9 +200,76 @@ class Node:
         """Receive the profile of an item from the router that hosted it before; only routers do."""
         raise TypeError("items are handed over to a Router only")
 
+    def take_query(self, message: Any) -> None:
+        """Receive a query for the profile of an item; only routers do."""
+        raise TypeError("only a Router is asked for profiles")
+
+    def take_answer(self, message: Any) -> None:
+        """Receive the profile that was asked for; only users do."""
+        raise TypeError("only a User asks for profiles")
+
 
 class User(Node):
-    """A user: holds ratings and one profile, takes item profiles, answers requests."""
+    """A user: holds ratings and one profile, takes item profiles, answers requests, asks for recommendations."""
+
+    def __init__(self, engine: "EventsEngine", number: int) -> None:
+        super().__init__(engine, number)
+        start = engine.tables.target_start
+        if len(start) and start[number + 1] > start[number]:
+            engine.clock.process(self.wishes())
+
+    def wishes(self) -> Generator[simpy.Event, Any, None]:
+        """Wish for the profile of an item at each time of a Poisson process."""
+        engine, user = self.engine, self.number
+        number, time = 0, serving.next_wish(engine.state, user, 0, 0.0)
+        while True:
+            yield engine.clock.at(time, (WISH, user, number, 0))
+            if engine.tables.life["departed"][user]:
+                return
+            row = np.zeros(1, dtype=WISH_ROW)
+            what = serving.begin_wish(engine.state, user, number, time, row)
+            if what == OPEN:
+                self.ask(number, 0)
+            elif what == REFUSED:
+                engine.log.append(row)
+            number += 1
+            time = serving.next_wish(engine.state, user, number, time)
+
+    def ask(self, number: int, attempt: int) -> None:
+        """Send a query for a wish, and wait for the end of its time-out."""
+        engine, clock = self.engine, self.engine.clock
+        edge, profile, stamp, size, fate, *arrivals = serving.ask(engine.state, self.number, number, clock.now)
+        router = int(engine.tables.edges[edge]["receiver"])
+        for arrival in _copies(arrivals):
+            query = Message(clock, engine.nodes[router].take_query)
+            query.kind = QUERY
+            query.edge = int(edge)
+            query.profile = int(profile)
+            query.stamp = int(stamp)
+            query.size = int(size)
+            engine.send(query, self.number, router, fate, arrival)
+        timeout = float(engine.tables.settings["wish_timeout"][0])
+        clock.at(clock.now + timeout, (EXPIRY, self.number, number, attempt), lambda _: self.expire(number, attempt))
+
+    def expire(self, number: int, attempt: int) -> None:
+        """Ask again, or give up."""
+        row = np.zeros(1, dtype=WISH_ROW)
+        what = serving.expire(self.engine.state, self.number, number, attempt, self.engine.clock.now, row)
+        if what == OPEN:
+            self.ask(number, attempt + 1)
+        elif what == TIMED_OUT:
+            self.engine.log.append(row)
+
+    def take_answer(self, message: Message) -> None:
+        """Receive the profile that was asked for, and predict the rating."""
+        engine = self.engine
+        row = np.zeros(1, dtype=WISH_ROW)
+        fate = serving.user_takes_answer(
+            engine.state, self.number, message.stamp, message.payload, message.size, engine.clock.now, row
+        )
+        if fate == CONTROL:
+            engine.log.append(row)
+        engine.landed(message, fate)
 
     def rating_count(self) -> int:
         """His ratings, and how often he has changed one."""
@@ -299,6 +370,27 @@ class Router(Node):
         if n_named:
             self.ask(message.edge, named[:n_named], request_fate, arrivals)
 
+    def take_query(self, message: Message) -> None:
+        """Receive a query for the profile of an item, and answer it."""
+        engine, clock = self.engine, self.engine.clock
+        fate, answers, size, answer_fate, *arrivals = serving.router_takes_query(
+            engine.state, message.edge, self.number, message.profile, message.stamp, message.size, clock.now
+        )
+        engine.landed(message, fate)
+        if not answers:
+            return
+        user = int(engine.tables.edges[message.edge]["sender"])
+        payload = engine.snapshot(message.profile)
+        for arrival in _copies(arrivals):
+            answer = Message(clock, engine.nodes[user].take_answer)
+            answer.kind = ANSWER
+            answer.edge = message.edge
+            answer.profile = message.profile
+            answer.stamp = message.stamp
+            answer.payload = payload
+            answer.size = int(size)
+            engine.send(answer, self.number, user, answer_fate, arrival)
+
     def take_handover(self, message: Message) -> None:
         """Receive the profile of an item from the router that hosted it before."""
         engine = self.engine
@@ -359,6 +451,7 @@ class EventsEngine:
         self.trace = trace
         self._in_flight = [[0, 0] for _ in MESSAGE_KINDS]
         self._scratch = _outbox(64)
+        self.log: list[np.ndarray] = []
         n_users = tables.n_users
         self.nodes: list[Node] = [User(self, n) if n < n_users else Router(self, n) for n in range(len(tables.nodes))]
 
@@ -376,6 +469,11 @@ class EventsEngine:
     def state(self) -> State:
         """The arrays of the tables, as node behaviour takes them."""
         return self.tables.state
+
+    @property
+    def wishes(self) -> np.ndarray:
+        """How wishes ended so far; WISH_ROW, in the order in which they did."""
+        return np.concatenate([np.zeros(0, dtype=WISH_ROW), *self.log])
 
     def delays_changed(self, lowest: float) -> None:
         """Do nothing: messages are sent under the settings of the moment."""

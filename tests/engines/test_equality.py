@@ -50,7 +50,19 @@ from netsim import (
 from tests.worlds import Meddler, Run, Script, runs
 
 FEW, MANY = 200, 2500
-TABLES = ("profiles", "nodes", "life", "slots", "edges", "disclosures", "paths", "channels", "saved_profiles", "queues")
+TABLES = (
+    "profiles",
+    "nodes",
+    "life",
+    "slots",
+    "edges",
+    "disclosures",
+    "paths",
+    "channels",
+    "saved_profiles",
+    "queues",
+    "wishes",
+)
 TABLES += ("saved_slots",)
 ENGINES = {"one thread": ("compiled", 1), "two threads": ("compiled", 2), "three threads": ("compiled", 3)}
 plain = settings(max_examples=FEW, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -89,6 +101,7 @@ def simulation_state(simulation):
     for name in ("owned", "trace", "next_incoming", "emitted", "saved_values", "leaving", "finishing", "own_count"):
         state[name] = getattr(tables, name).tobytes()
     state["prequential"] = simulation._prequential.frame().to_csv()
+    state["recommendations"] = np.sort(simulation._engine.wishes, order=["user", "number"]).tobytes()
     for name in TABLES:
         table = getattr(tables, name)
         state |= {f"{name}: {column}": table[column].tobytes() for column in table.dtype.names}
@@ -177,6 +190,7 @@ def test_the_worlds_drawn_can_tell_engines_apart():
                 "queues": len(tables.queues) > 0,
                 "queues that are full": accounts.xs("lost_queue", level="fate").sum() > 0,
                 "messages that wait": len(tables.queues) > 0 and tables.queues["waited"].sum() > 0,
+                "recommendations served": (result.recommendations["outcome"] == "served").any(),
                 "scripts": len(run.scripts) > 0,
                 "user-written": any(isinstance(script, Meddler) for script in run.scripts),
                 "pieces": len(pieces) > 0,

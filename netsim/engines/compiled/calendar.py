@@ -16,7 +16,7 @@ import numpy as np
 
 from algorithms.compilation import kernel
 from netsim.engines.compiled.prefetch import prefetch
-from netsim.messages import CHECKPOINT, REQUEST, TICK, TOGGLE
+from netsim.messages import CHECKPOINT, EXPIRY, TICK, TOGGLE, WISH, goes_back
 
 __all__ = [
     "BATCH",
@@ -39,15 +39,15 @@ EVENT = np.dtype(
     [
         ("time", "f8"),
         ("place", "i4"),  # edge of a message, else the node
-        ("batch", "i4"),  # row of what the message carries, else TICK_EVENT, TOGGLE_EVENT or CHECKPOINT_EVENT
-        ("number", "i4"),  # of a tick, a checkpoint, or the session that begins; a message's receiver, WAITED + it
-        ("slot", "i4"),  # a message's slot: its item's on the edge, or the first
+        ("batch", "i4"),  # row of what the message carries, else what event it is, such as TICK_EVENT
+        ("number", "i4"),  # of a tick, checkpoint, wish, or the session that begins; a message's receiver, WAITED + it
+        ("slot", "i4"),  # a message's slot: its item's on the edge, or the first; the attempt that expires
     ],
     align=True,
 )
 # A message that waited at its receiver, and is processed at the time of this event.
 WAITED = 1 << 30
-TICK_EVENT, TOGGLE_EVENT, CHECKPOINT_EVENT = -1, -2, -3
+TICK_EVENT, TOGGLE_EVENT, CHECKPOINT_EVENT, WISH_EVENT, EXPIRY_EVENT = -1, -2, -3, -4, -5
 NONE = -1
 
 # Chunk c holds stored[PER_CHUNK * c : PER_CHUNK * c + count].
@@ -141,10 +141,12 @@ def _before_at_one_time(queue, edges, a, b):
     kind_x, kind_y = _kind(queue, x.batch), _kind(queue, y.batch)
     if kind_x != kind_y:
         return kind_x < kind_y
-    if kind_x <= CHECKPOINT:
-        return x.place < y.place
+    if kind_x <= EXPIRY:
+        if x.place != y.place:
+            return x.place < y.place
+        return x.number < y.number or (x.number == y.number and x.slot < y.slot)
     edge_x, edge_y = edges[x.place], edges[y.place]
-    if kind_x == REQUEST:  # travels backwards
+    if goes_back(kind_x):
         sender_x, receiver_x, sender_y, receiver_y = edge_x.receiver, edge_x.sender, edge_y.receiver, edge_y.sender
     else:
         sender_x, receiver_x, sender_y, receiver_y = edge_x.sender, edge_x.receiver, edge_y.sender, edge_y.receiver
@@ -166,6 +168,10 @@ def _kind(queue, batch):
         return TICK
     if batch == CHECKPOINT_EVENT:
         return CHECKPOINT
+    if batch == WISH_EVENT:
+        return WISH
+    if batch == EXPIRY_EVENT:
+        return EXPIRY
     return np.int64(queue.batches[batch].kind)
 
 

@@ -78,7 +78,7 @@ class CompiledEngine:
         self._make_boxes((0, 0, 0) if n_lanes == 1 else (4096, 1024, 1024))
         self.contacts_changed()
         for lane in self.lanes:
-            lane.grow(3 * len(tables.nodes), 0, 0)
+            lane.grow(4 * len(tables.nodes), 0, 0)
             start(tables.state, lane.queue(), lane.memory())
         clock.ahead = self.advance
 
@@ -89,6 +89,11 @@ class CompiledEngine:
         for lane in self.lanes:
             count_in_flight(lane.queue(), counted)
         return counted
+
+    @property
+    def wishes(self) -> np.ndarray:
+        """How wishes ended so far; WISH_ROW, in no order."""
+        return np.concatenate([lane.log[: int(lane.lane["log_top"][0])] for lane in self.lanes])
 
     def advance(self, stop: float) -> None:
         """Take all model events before a time in seconds."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, Queue, gather, rebuild
 from netsim.engines.compiled.loop import LANE, Memory
-from netsim.state import ANSWER_ROW, State
+from netsim.state import ANSWER_ROW, WISH_ROW, State
 from netsim.tables import Tables
 
 __all__ = ["Lane"]
@@ -42,6 +42,7 @@ class Lane:
         self.batches = np.empty(0, dtype=BATCH)
         self.payloads = np.empty((0, rank))
         self.answers = np.empty(0, dtype=ANSWER_ROW)
+        self.log = np.zeros(1, dtype=WISH_ROW)
         self.blocks = np.full(N_BLOCK_CLASSES, NONE, dtype=np.int64)
         self.accounts = np.zeros_like(tables.accounts)
         self.updates = np.zeros_like(tables.updates)
@@ -94,6 +95,8 @@ class Lane:
             self.batches["references"][-1] = calendar["free_batch"]
             calendar["free_batch"] = first
             calendar["unused_batches"] += size - first
+        if len(self.log) <= int(self.lane["log_top"][0]):
+            self.log = _longer(self.log, _larger(len(self.log), 1))
         top = int(self.lane["answers_top"][0])
         if top + need_answers > len(self.answers):
             self.answers = _longer(self.answers, _larger(len(self.answers), need_answers))

@@ -23,19 +23,22 @@ from netsim.behaviour import (
 )
 from netsim.engines.compiled.calendar import (
     CHECKPOINT_EVENT,
+    EXPIRY_EVENT,
     NONE,
     PER_CHUNK,
     TICK_EVENT,
     TOGGLE_EVENT,
     WAITED,
+    WISH_EVENT,
     part_of,
     peek,
     push,
 )
-from netsim.messages import CONTROL, HANDOVER, IN_FLIGHT, PROFILE, REPLY, REQUEST, message_size
+from netsim.messages import ANSWER, CONTROL, HANDOVER, IN_FLIGHT, PROFILE, QUERY, REPLY, REQUEST, message_size
 from netsim.queueing import processes
+from netsim.serving import ask, begin_wish, expire, next_wish, router_takes_query, user_takes_answer
 from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
-from netsim.state import UNBORN
+from netsim.state import OPEN, REFUSED, TIMED_OUT, UNBORN
 from netsim.timers import first_tick, next_tick
 
 __all__ = ["BOX_MESSAGE", "LANE", "Boxes", "Memory", "advance", "count_in_flight", "inject", "receive_box", "start"]
@@ -53,6 +56,7 @@ LANE = np.dtype(
         ("need_events", "i8"),  # with GROW: how many free rows there must be
         ("need_batches", "i8"),
         ("need_answers", "i8"),
+        ("log_top", "i8"),  # rows of `log` in use
         ("done", "i8"),  # events taken so far
         ("now", "f8"),  # seconds; time of the last event before the loop paused
         # Of a lane in a team:
@@ -76,6 +80,8 @@ class Memory(NamedTuple):
     Attributes
     ----------
     lane : LANE, shape (1,)
+    log : WISH_ROW
+        How wishes ended, in the order in which they did.
     answers : ANSWER_ROW
         Items named and answered that messages carry, in blocks of 2**k rows.
     blocks : int64
@@ -90,6 +96,7 @@ class Memory(NamedTuple):
     """
 
     lane: np.ndarray
+    log: np.ndarray
     answers: np.ndarray
     blocks: np.ndarray
     named: np.ndarray
@@ -185,6 +192,10 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
         elif batch == CHECKPOINT_EVENT:
             _checkpoint(state, queue, place, number)
             status = DONE
+        elif batch == WISH_EVENT:
+            status = _wish(state, queue, memory, boxes, place, number, now, window, windows_per_second)
+        elif batch == EXPIRY_EVENT:
+            status = _expiry(state, queue, memory, boxes, place, number, slot, now, window, windows_per_second)
         elif number < WAITED and processes(state, number):
             _wait(state, queue, memory, place, batch, number, slot, now)
             status = DONE
@@ -213,6 +224,105 @@ def _checkpoint(state, queue, node, number):
     if not state.life[node].departed:
         checkpoint(state, node)
         push(queue, state.edges, checkpoint_time(state, node, number + 1), node, CHECKPOINT_EVENT, number + 1, 0)
+
+
+@partial(kernel, inline=False)
+def _wish(state, queue, memory, boxes, user, number, now, window, windows_per_second):
+    """Let a user wish for an item, and plan his next wish."""
+    if state.life[user].departed:
+        return DONE
+    me, status = memory.lane[0], np.int64(DONE)
+    what = begin_wish(state, user, number, now, memory.log[me.log_top : me.log_top + 1])
+    if what == OPEN:
+        status = _query(state, queue, memory, boxes, user, number, 0, now, window, windows_per_second)
+    elif what == REFUSED:
+        me.log_top += 1
+    push(queue, state.edges, next_wish(state, user, number + 1, now), user, WISH_EVENT, number + 1, 0)
+    return status
+
+
+@partial(kernel, inline=False)
+def _expiry(state, queue, memory, boxes, user, number, attempt, now, window, windows_per_second):
+    """Let a user ask again, or give up."""
+    me = memory.lane[0]
+    what = expire(state, user, number, attempt, now, memory.log[me.log_top : me.log_top + 1])
+    if what == OPEN:
+        return _query(state, queue, memory, boxes, user, number, attempt + 1, now, window, windows_per_second)
+    if what == TIMED_OUT:
+        me.log_top += 1
+    return np.int64(DONE)
+
+
+@partial(kernel, inline=False)
+def _query(state, queue, memory, boxes, user, number, attempt, now, window, windows_per_second):
+    """Send a query, and plan the end of its time-out."""
+    me, status = memory.lane[0], np.int64(DONE)
+    edge, profile, stamp, size, fate, arrival, copy_arrival = ask(state, user, number, now)
+    if fate == IN_FLIGHT:
+        router = state.edges[edge].receiver
+        to = memory.lane_of[router]
+        batch = _new_batch(me, queue, boxes, to, QUERY, profile, stamp, now, size, 0, 0)
+        for n in range(2):
+            time = arrival if n == 0 else copy_arrival
+            if time != math.inf:
+                posted = _post(
+                    me,
+                    queue,
+                    boxes,
+                    state.edges,
+                    to,
+                    time,
+                    edge,
+                    router,
+                    state.edges[edge].slot,
+                    batch,
+                    window,
+                    windows_per_second,
+                )
+                status = max(status, posted)
+    push(queue, state.edges, now + state.settings[0].wish_timeout, user, EXPIRY_EVENT, number, attempt)
+    return status
+
+
+@partial(kernel, inline=False)
+def _answer(state, queue, memory, boxes, edge, batch, router, now, window, windows_per_second):
+    """Let a router take a query, and send the profile that is asked for."""
+    me, b, status = memory.lane[0], queue.batches[batch], np.int64(DONE)
+    profile, stamp = np.int64(b.profile), b.stamp
+    _, answers, size, fate, arrival, copy_arrival = router_takes_query(state, edge, router, profile, stamp, b.size, now)
+    if answers and fate == IN_FLIGHT:
+        user = state.edges[edge].sender
+        to = memory.lane_of[user]
+        answer = _new_batch(me, queue, boxes, to, ANSWER, profile, stamp, now, size, 0, 0)
+        _fill_payload(me, queue, boxes, to, answer, state.values, profile)
+        for n in range(2):
+            time = arrival if n == 0 else copy_arrival
+            if time != math.inf:
+                posted = _post(
+                    me,
+                    queue,
+                    boxes,
+                    state.edges,
+                    to,
+                    time,
+                    edge,
+                    user,
+                    state.edges[edge].slot,
+                    answer,
+                    window,
+                    windows_per_second,
+                )
+                status = max(status, posted)
+    return status
+
+
+@partial(kernel, inline=False)
+def _served(state, queue, memory, batch, user, now):
+    """Let a user take the profile that he asked for."""
+    me, b = memory.lane[0], queue.batches[batch]
+    row = memory.log[me.log_top : me.log_top + 1]
+    if user_takes_answer(state, user, b.stamp, queue.payloads[batch], b.size, now, row) == CONTROL:
+        me.log_top += 1
 
 
 @kernel
@@ -371,6 +481,10 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
                 status = max(status, posted)
     elif b.kind == HANDOVER:
         router_takes_handover(state, receiver, b.profile, b.count, queue.payloads[batch], b.size)
+    elif b.kind == QUERY:
+        status = _answer(state, queue, memory, boxes, edge, batch, receiver, now, window, windows_per_second)
+    elif b.kind == ANSWER:
+        _served(state, queue, memory, batch, receiver, now)
     if n_named > 0 and fate == IN_FLIGHT:
         user = state.edges[edge].sender
         to = memory.lane_of[user]
@@ -409,7 +523,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
         me.need_batches = me.need_events if state.settings[0].attach_ratings else node.owned_count
         me.need_answers = 0
     elif batch < 0:
-        me.need_events, me.need_batches, me.need_answers = 0, 0, 0
+        me.need_events, me.need_batches, me.need_answers = 3, 1, 0
     else:
         me.need_events, me.need_batches, me.need_answers = 2, 1, 2 * memory.named.shape[0] + 2
     if (
@@ -417,6 +531,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
         or queue.current.shape[0] < c.pending + me.need_events + 1
         or c.unused_batches < me.need_batches
         or memory.answers.shape[0] < me.answers_top + me.need_answers
+        or memory.log.shape[0] <= me.log_top
     ):
         return False
     if windows:
@@ -589,6 +704,8 @@ def start(state, queue, memory):
             time = session_end(state, n, 1, 0.0)
             if time < math.inf:
                 push(queue, state.edges, time, n, TOGGLE_EVENT, 2, 0)
+        if n < state.target_start.shape[0] - 1 and state.target_start[n + 1] > state.target_start[n]:
+            push(queue, state.edges, next_wish(state, n, 0, 0.0), n, WISH_EVENT, 0, 0)
         if state.life[n].checkpoint_period < math.inf:
             push(queue, state.edges, checkpoint_time(state, n, 0), n, CHECKPOINT_EVENT, 0, 0)
 

@@ -1,0 +1,77 @@
+"""Users who ask for recommendations while the network runs."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from algorithms.ratings import Ratings
+from netsim.nodes import id_column
+from netsim.state import ATTEMPTS, REFUSED, SERVED, TIMED_OUT
+
+__all__ = ["Recommendations", "recommendations_frame"]
+
+
+@dataclass(frozen=True)
+class Recommendations:
+    """Each user asks for the profile of an item now and then, and predicts his rating of it (seed paper, section 3).
+
+    Parameters
+    ----------
+    targets : Ratings
+        The pairs that may be asked for, such as a test set; each request takes one of the user's own, drawn anew. The
+        values serve to tell the error of what is predicted. Users without a target ask for nothing.
+    mean_gap : float
+        Mean seconds between two requests of a user: Poisson.
+    timeout : float
+        Seconds after which a user asks again.
+    retries : int
+        How often he asks again, 0 to 15.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range; the message names it.
+    """
+
+    targets: Ratings = field(repr=False)
+    mean_gap: float
+    timeout: float = 5.0
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.targets, Ratings):
+            raise ValueError(f"Recommendations: targets must be a Ratings, got {type(self.targets).__name__}")
+        for name in ("mean_gap", "timeout"):
+            value: Any = getattr(self, name)
+            if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 < value < math.inf:
+                raise ValueError(f"Recommendations: {name} must be a finite number of seconds > 0, got {value!r}")
+            object.__setattr__(self, name, float(value))
+        retries: Any = self.retries
+        if not isinstance(retries, int | np.integer) or isinstance(retries, bool) or not 0 <= retries < ATTEMPTS:
+            raise ValueError(f"Recommendations: retries must be an integer from 0 to {ATTEMPTS - 1}, got {retries!r}")
+
+
+def recommendations_frame(ratings: Ratings, log: np.ndarray) -> pd.DataFrame:
+    """Tidy table of requests that have ended, one a row, by the time at which they were asked, then by user.
+
+    Columns: `user` and `item` (ids); `asked` and `finished` in seconds; `attempts`; `outcome` (`served`, `timed_out`
+    or `refused`, where too many of the user were open); `predicted` rating, clipped to the scale (NaN unless served);
+    `rating`, the true one.
+    """
+    rows = log[np.lexsort((log["number"], log["user"], log["asked"]))]
+    names = {SERVED: "served", TIMED_OUT: "timed_out", REFUSED: "refused"}
+    return pd.DataFrame(
+        {
+            "user": id_column([ratings.user_ids[number] for number in rows["user"].tolist()]),
+            "item": id_column([ratings.item_ids[number] for number in rows["item"].tolist()]),
+            "asked": rows["asked"],
+            "finished": rows["finished"],
+            "attempts": rows["attempts"].astype(np.int64),
+            "outcome": pd.Series([names[code] for code in rows["outcome"].tolist()], dtype=object),
+            "predicted": np.clip(rows["predicted"], ratings.scale.low, ratings.scale.high),
+            "rating": rows["rating"],
+        }
+    )
