@@ -61,6 +61,7 @@ class Tables:
         self.distributions = distributions
         # Arrays beside edges and slots that are kept, and so grow with them, be there edges yet or not.
         self._kept: set[str] = set()
+        self._edge_of: dict[tuple[int, int], int] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name in State._fields:
@@ -87,9 +88,10 @@ class Tables:
 
     def edge_between(self, sender: int, receiver: int) -> int | None:
         """The edge between two nodes, if there ever was one."""
-        edges = self.state.edges
-        found = np.flatnonzero((edges["sender"] == sender) & (edges["receiver"] == receiver))
-        return int(found[0]) if len(found) else None
+        if self._edge_of is None:
+            ends = zip(self.state.edges["sender"].tolist(), self.state.edges["receiver"].tolist(), strict=True)
+            self._edge_of = {pair: edge for edge, pair in enumerate(ends)}
+        return self._edge_of.get((sender, receiver))
 
     def contacts_of(self, node: int) -> np.ndarray:
         """Nodes in the contact list of a node, ascending."""
@@ -125,6 +127,9 @@ class Tables:
         edges, slots = self.base.make_edges(sender, receiver, len(state.slots))
         following = np.concatenate([state.next_incoming, np.full(len(edges), -1)])
         link_incoming(state.life, edges["receiver"], len(state.edges), following)
+        if self._edge_of is not None:
+            ends = zip(edges["sender"].tolist(), edges["receiver"].tolist(), strict=True)
+            self._edge_of |= {pair: len(state.edges) + n for n, pair in enumerate(ends)}
         self.put(edges=np.concatenate([state.edges, edges]), next_incoming=following)
         self._add_slots(slots)
         if "channels" in self._kept:
@@ -200,35 +205,38 @@ class Tables:
         shift = np.zeros(len(state.edges), dtype=np.int64)
         ends = (state.edges["sender"] == router) | (state.edges["receiver"] == router)
         between = (state.edges["sender"] >= n_users) & (state.edges["receiver"] >= n_users)
-        for edge in np.flatnonzero(ends & ~between).tolist():
-            shift[edge] = self._move_slots(edge, before)
+        moved = np.flatnonzero(ends & ~between)
+        shift[moved] = self._move_slots(moved, before)
         return shift
 
-    def _move_slots(self, edge: int, kept: int) -> int:
-        """Give an edge longer room for its slots, of which the first `kept` stay as they are; returns how far."""
+    def _move_slots(self, which: np.ndarray, kept: int) -> np.ndarray:
+        """Give edges longer room for their slots, of which the first `kept` stay as they are; returns how far.
+
+        Parameters
+        ----------
+        which : int64, shape (n,)
+            Edges of one router.
+        kept : int
+            Slots of items that it hosted before.
+        """
         state = self.state
-        link = state.edges[edge : edge + 1]
-        made, slots = self.base.make_edges(link["sender"], link["receiver"], len(state.slots))
-        first, here = int(link["slot"][0]), len(state.slots)
-        old = slice(first, first + max(1, kept))
-        new = slice(here, here + max(1, kept))
-        stay = slots[: max(1, kept)]
-        fresh_first = stay.copy()
-        stay[:] = state.slots[old]
-        if kept == 0:  # the one slot held what is known of the other node as a whole, and now an item too
-            for name in ("state", "value"):
-                stay[name] = fresh_first[name]
+        links, n_slots, here = state.edges[which], max(1, kept), len(state.slots)
+        made, slots = self.base.make_edges(links["sender"].astype(np.int64), links["receiver"].astype(np.int64), here)
+        old = (links["slot"][:, None] + np.arange(n_slots)).ravel()
+        new = (made["slot"][:, None] + np.arange(n_slots)).ravel()
+        # Where nothing was hosted, the one slot held what is known of the other node as a whole, and now an item too.
+        fresh = slots[new - here].copy()
         self._add_slots(slots)
-        if len(state.emitted):
-            self.state.emitted[new] = state.emitted[old]
-        if len(state.saved_values):
-            self.state.saved_slots[new] = state.saved_slots[old]
-            if kept == 0:
-                for name in ("state", "value"):
-                    self.state.saved_slots[name][new] = fresh_first[name]
-        link["slot"] = made["slot"]
-        link["attached"] = made["attached"]
-        return here - first
+        arrays = [self.state.slots] + ([self.state.saved_slots] if len(state.saved_values) else [])
+        for array in arrays:
+            array[new] = array[old]
+            for name in ("state", "value") if kept == 0 else ():
+                array[name][new] = fresh[name]
+        if "emitted" in self._kept:
+            self.state.emitted[new] = self.state.emitted[old]
+        state.edges["slot"][which], state.edges["attached"][which] = made["slot"], made["attached"]
+        shift: np.ndarray = made["slot"] - links["slot"]
+        return shift
 
 
 def build_tables(world: World, seed: Any) -> Tables:
