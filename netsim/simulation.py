@@ -366,7 +366,7 @@ class Simulation:
         if (user is None) == (router is None):
             raise ValueError(f"name one node, as user=... or router=..., got user={user!r} and router={router!r}")
         role, name, nodes = ("user", user, self._users) if router is None else ("router", router, self._routers)
-        if name not in nodes:
+        if not isinstance(name, Hashable) or name not in nodes:
             raise ValueError(f"{role}={name!r} is not a {role} of this world")
         return nodes[name]
 

@@ -209,6 +209,15 @@ class Tables:
         shift[moved] = self._move_slots(moved, before)
         return shift
 
+    def forward_slot(self, here: int, there: int) -> None:
+        """Let what a user knows in one slot move to another."""
+        arrays = [self.state.slots] + ([self.state.saved_slots] if len(self.state.saved_values) else [])
+        for slots in arrays:
+            slots["taken"][there] = max(slots["taken"][there], slots["taken"][here])
+        self.state.slots["count"][here] = there + 1
+        if "emitted" in self._kept:
+            self.state.emitted[there] = self.state.emitted[here]
+
     def _move_slots(self, which: np.ndarray, kept: int) -> np.ndarray:
         """Give edges longer room for their slots, of which the first `kept` stay as they are; returns how far.
 
@@ -234,6 +243,8 @@ class Tables:
                 array[name][new] = fresh[name]
         if "emitted" in self._kept:
             self.state.emitted[new] = self.state.emitted[old]
+        to_users = np.repeat(links["receiver"] < self.n_users, n_slots)
+        self.state.slots["count"][old[to_users]] = new[to_users] + 1  # for who was forwarded there
         state.edges["slot"][which], state.edges["attached"][which] = made["slot"], made["attached"]
         shift: np.ndarray = made["slot"] - links["slot"]
         return shift
@@ -395,7 +406,7 @@ def _set_loss(settings: np.ndarray, loss: Any) -> None:
 
 def _undisclosed(n_ratings: int) -> np.ndarray:
     disclosures = np.zeros(n_ratings, dtype=DISCLOSURE)
-    disclosures["last"] = -1
+    disclosures["last"] = disclosures["before_last"] = -1
     return disclosures
 
 
