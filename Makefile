@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 NOTEBOOKS := $(patsubst notebooks/%.py,out/notebooks/%.ipynb,$(wildcard notebooks/*.py))
+COMPARISONS := churn latency loss partition
 RUN_NOTEBOOKS := --nbmake --nbmake-timeout=600 --overwrite $(NOTEBOOKS)
 
 .DEFAULT_GOAL := help
@@ -48,10 +49,13 @@ bench: $(VENV)/installed ## speed ratios of this machine
 	$(BIN)/python benchmarks/events.py
 	$(BIN)/python benchmarks/engines.py
 
-figures: $(VENV)/installed ## the figure of the README, with MovieLens 100K as scenarios.movielens finds it
+figures: $(VENV)/installed ## the figures of README and docs, with MovieLens 100K as scenarios.movielens finds it
 	$(BIN)/python -m scenarios.movielens --folds 1-5 --seed 1 --out out/movielens
 	mkdir -p docs/figures
 	cp out/movielens/convergence.png docs/figures/movielens.png
+	for name in $(COMPARISONS); do \
+		$(BIN)/python -m scenarios.$$name --out out/$$name && cp out/$$name/$$name.png docs/figures/$$name.png || exit 1; \
+	done
 
 clean: ## remove what the targets above made
 	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

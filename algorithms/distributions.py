@@ -34,6 +34,7 @@ __all__ = [
     "sample",
     "sample_covering",
     "sample_each",
+    "score_of",
 ]
 
 _CONSTANT, _UNIFORM, _NORMAL, _LOGNORMAL, _EXPONENTIAL, _GAMMA, _EMPIRICAL, _WEIBULL, _PARETO = range(9)
@@ -551,6 +552,45 @@ def _covering_value(pool, start, count, share):
         else:
             low = middle + 1
     return pool[start + low]
+
+
+@partial(kernel, inline=False)
+def score_of(rows, pool, which, value):
+    """Standard normal number that `sample` turns into a value: the score of a draw, for what is sampled by inversion.
+
+    Parameters
+    ----------
+    rows : DISTRIBUTION, shape (n,)
+    pool : float64
+        As `compile_distributions` gives them.
+    which : int
+        One of a kind with `is_inversion`.
+    value : float64
+        Within the support.
+
+    Returns
+    -------
+    float64
+    """
+    row = rows[which]
+    kind = row.kind
+    u = 0.5
+    if kind == _LOGNORMAL:
+        return math.log(value / row.a) / row.b if row.b > 0.0 else 0.0
+    if kind == _UNIFORM:
+        u = (value - row.a) / row.b if row.b > 0.0 else 0.5
+    elif kind == _EXPONENTIAL:
+        u = math.exp(-value / row.a)
+    elif kind == _WEIBULL:
+        u = 1.0 - math.exp(-((value / row.a) ** row.b))
+    elif kind == _PARETO:
+        u = 1.0 - (row.a / value) ** row.b
+    elif kind == _EMPIRICAL:
+        n = 0
+        while n < row.count - 1 and pool[row.start + n] < value:
+            n += 1
+        u = (n + 0.5) / row.count
+    return standard_normal(np.uint64(min(max(u, 0.0), 1.0 - 2.0**-52) * 2.0**52) << np.uint64(12))
 
 
 def sample_each(distribution: Distribution, seed: np.uint64, purpose: np.uint64, keys: np.ndarray) -> np.ndarray:

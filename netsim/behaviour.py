@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from algorithms import purposes
-from algorithms.chance import combine, draw
+from algorithms.chance import combine, draw, further
 from algorithms.compilation import kernel
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
 from netsim.accounting import account
@@ -201,6 +201,8 @@ def user_takes_profile(state, user, slot, stamp, emitted, payload, size):
     size : int
         Bytes of the message.
     """
+    while state.slots[slot].count > 0:  # the item has moved to another router
+        slot = np.int64(state.slots[slot].count) - 1
     known = state.slots[slot]
     if not state.nodes[user].online:
         fate = LOST_OFFLINE
@@ -277,7 +279,7 @@ def router_takes_profile(state, edge, router, slot, stamp, count, emitted, paylo
 
 
 @partial(kernel, inline=False)
-def user_takes_request(state, edge, attempt, answers, size, now):
+def user_takes_request(state, edge, attempt, copy, answers, size, now):
     """A user is asked for ratings and replies with them and with his profile of this moment.
 
     Parameters
@@ -285,6 +287,8 @@ def user_takes_request(state, edge, attempt, answers, size, now):
     edge : int
         The edge from the user to the router, over which the reply goes.
     attempt : int
+    copy : int
+        1 for the second copy that the network made of the request, else 0; its reply has draws of its own.
     answers : ANSWER_ROW, shape (n,)
         The items named; the user's answers are filled in.
     size : int
@@ -324,8 +328,8 @@ def user_takes_request(state, edge, attempt, answers, size, now):
         edge,
         False,
         reply_size,
-        draw(state.settings[0].seed, purposes.REPLY_LOSS, pair, attempt),
-        draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt),
+        _of_copy(draw(state.settings[0].seed, purposes.REPLY_LOSS, pair, attempt), copy),
+        _of_copy(draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt), copy),
         now,
     )
     account(state, REPLY, SENT, reply_size)
@@ -336,6 +340,12 @@ def user_takes_request(state, edge, attempt, answers, size, now):
     state.nodes[user].profiles_sent += 1
     state.nodes[user].bytes_sent += reply_size
     return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival, reply_copy
+
+
+@kernel
+def _of_copy(word, copy):
+    """Word of chance for the answer to a message, or to the second copy of it."""
+    return further(word, 2001) if copy > 0 else word
 
 
 @partial(kernel, inline=False)
@@ -367,12 +377,14 @@ def router_takes_reply(state, edge, router, slot, attempt, stamp, count, emitted
 
 
 @partial(kernel, inline=False)
-def router_takes_handover(state, router, profile, updates, payload, size):
+def router_takes_handover(state, router, profile, incarnation, updates, payload, size):
     """A router receives the last profile of an item from the router that hosted it before; returns the fate.
 
     Parameters
     ----------
     router, profile : int
+    incarnation : int
+        Of the profile that it is to take the place of; taken, it is the next one.
     updates : int
         That were made to the profile.
     payload : float64, shape (rank,)
@@ -381,12 +393,13 @@ def router_takes_handover(state, router, profile, updates, payload, size):
     """
     if not state.nodes[router].online:
         fate = LOST_OFFLINE
-    elif state.profiles[profile].node != router:
+    elif state.profiles[profile].node != router or state.profiles[profile].incarnation != incarnation:
         fate = STALE
     else:
         for k in range(payload.shape[0]):
             state.values[profile, k] = payload[k]
         state.profiles[profile].updates = updates
+        state.profiles[profile].incarnation += 1
         fate = UPDATED
     account(state, HANDOVER, fate, size)
     return fate
@@ -522,9 +535,11 @@ def _disclose_attached(state, edge):
 @kernel
 def _disclose(state, own, router):
     """Note that own rating number `own` has been sent to a router."""
-    if state.disclosures[own].last != router:
-        state.disclosures[own].last = router
-        state.disclosures[own].routers += 1
+    row = state.disclosures[own]
+    if row.last != router and row.before_last != router:
+        row.before_last = row.last
+        row.last = router
+        row.routers += 1
 
 
 @kernel

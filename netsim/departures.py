@@ -13,6 +13,7 @@ from netsim.crossing import cross
 from netsim.engines import Engine
 from netsim.messages import HANDOVER, IN_FLIGHT, SENT, message_size
 from netsim.placement import highest_weight
+from netsim.state import UNBORN
 from netsim.tables import Tables
 from netsim.world import World
 
@@ -42,10 +43,11 @@ def depart(world: World, tables: Tables, engine: Engine, node: int, now: float) 
     life = tables.life[node]
     if life["departed"]:
         return
+    was_online = bool(tables.nodes["online"][node])
     life["departed"] = True
     sessions.settle(tables.state, node)
     if node >= tables.n_users and world.rehosting is not None:
-        _rehost(tables, engine, node, now, with_profiles=world.rehosting == "handover")
+        _rehost(tables, engine, node, now, with_profiles=was_online and world.rehosting == "handover")
 
 
 def _rehost(tables: Tables, engine: Engine, quitter: int, now: float, *, with_profiles: bool) -> None:
@@ -64,10 +66,14 @@ def _rehost(tables: Tables, engine: Engine, quitter: int, now: float, *, with_pr
     heirs = np.unique(heir_of)
     if with_profiles:
         for profile, heir in zip(profiles.tolist(), heir_of.tolist(), strict=True):
+            if tables.profiles["incarnation"][profile] == UNBORN:
+                continue
             _hand_over(tables, engine, quitter, heir, profile, now)
     for heir in heirs.tolist():
         engine.slots_moved(tables.move_items(heir, profiles[heir_of == heir] - n_users))
+    row["owned_count"] = 0
     _pass_on_contacts(tables, quitter, profiles - n_users, heir_of)
+    _pass_on_knowledge(tables, quitter, profiles, heir_of)
     engine.contacts_changed()
 
 
@@ -121,3 +127,19 @@ def _pass_on_contacts(tables: Tables, quitter: int, items: np.ndarray, heir_of: 
         tables.set_contacts(user, np.union1d(kept[kept != quitter], heirs_for(user)))
     for heir, users in new_contacts.items():
         tables.set_contacts(heir, np.union1d(tables.contacts_of(heir), np.array(users, dtype=np.int64)))
+
+
+def _pass_on_knowledge(tables: Tables, quitter: int, profiles: np.ndarray, heir_of: np.ndarray) -> None:
+    """Let users keep the stamps that they have taken of items that move; late profiles of the quitter meet them there.
+
+    The profiles are in the order in which the quitter hosted them.
+    """
+    state = tables.state
+    for old in np.flatnonzero((state.edges["sender"] == quitter) & (state.edges["receiver"] < tables.n_users)).tolist():
+        user = int(state.edges["receiver"][old])
+        for offset, (profile, heir) in enumerate(zip(profiles.tolist(), heir_of.tolist(), strict=True)):
+            new = tables.edge_between(heir, user)
+            if new is not None:
+                here = int(state.edges["slot"][old]) + offset
+                there = int(state.edges["slot"][new] + state.profiles["offset"][profile])
+                tables.forward_slot(here, there)

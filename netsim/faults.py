@@ -110,8 +110,8 @@ class Faults:
 
 def _take_off(held: Counter, named: list, argument: str, first: str) -> None:
     """Take each of these off once."""
-    for each in named:
-        if held[each] == 0:
+    for each, times in Counter(named).items():
+        if held[each] < times:
             shown = sorted(each, key=repr)[:5] if isinstance(each, frozenset) else each
             raise ValueError(f"{argument} names {shown!r}, which no {first} holds now")
     held.subtract(named)

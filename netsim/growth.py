@@ -32,7 +32,7 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
     if place is None:
         place = own.insert(user, item)
         nothing = np.zeros(1, dtype=DISCLOSURE)
-        nothing["last"] = -1
+        nothing["last"] = nothing["before_last"] = -1
         disclosures = np.concatenate([state.disclosures[:place], nothing, state.disclosures[place:]])
         tables.put(disclosures=disclosures)
         tables.hold_own()

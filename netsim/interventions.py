@@ -6,6 +6,7 @@ running `Simulation`. It stands beside any process of one's own. Times are simul
 
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,22 +37,22 @@ class _Intervention:
     until: float | None
 
     def __call__(self, simulation: Simulation) -> Steps:
-        undo = None
-        if simulation.env.now > self.at:
-            raise ValueError(f"{self._name}: at={self.at:g} is over: the run is at {simulation.env.now:g} s already")
+        _check_ahead(self, simulation)
         yield simulation.env.at(self.at, (-1, 1))
         undo = self._begin(simulation)
         if self.until is not None:
             yield simulation.env.at(self.until, (-1, 1))
             undo()
 
-    @property
-    def _name(self) -> str:
-        return type(self).__name__.lstrip("_")
-
     def _begin(self, simulation: Simulation) -> Callable[[], None]:
         """Act; returns what undoes it."""
         raise TypeError("an intervention must say what it does")
+
+
+def _check_ahead(intervention: Any, simulation: Simulation) -> None:
+    if simulation.env.now > intervention.at:
+        name = type(intervention).__name__.lstrip("_")
+        raise ValueError(f"{name}: at={intervention.at:g} is over: the run is at {simulation.env.now:g} s already")
 
 
 def _times(name: str, at: Any, until: Any) -> tuple[float, float | None]:
@@ -73,7 +74,7 @@ class _Partition(_Intervention):
 
     def _begin(self, simulation: Simulation) -> Callable[[], None]:
         simulation.partition(self.places)
-        return lambda: simulation.heal(self.places)
+        return lambda: _mend(simulation.heal, self.places)
 
 
 def partition(places: Iterable[Hashable], *, at: float, until: float | None = None) -> _Partition:
@@ -93,7 +94,7 @@ def partition(places: Iterable[Hashable], *, at: float, until: float | None = No
     ValueError
         If a time is out of range; when the run comes to it, if a place is unknown.
     """
-    return _Partition(*_times("partition", at, until), tuple(places))
+    return _Partition(*_times("partition", at, until), _several("partition", "places", places))
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class _LinkFailure(_Intervention):
 
     def _begin(self, simulation: Simulation) -> Callable[[], None]:
         simulation.fail_links(self.links)
-        return lambda: simulation.repair_links(self.links)
+        return lambda: _each_mended(simulation.repair_links, self.links)
 
 
 def link_failure(links: Iterable[tuple[Hashable, Hashable]], *, at: float, until: float | None = None) -> _LinkFailure:
@@ -114,7 +115,11 @@ def link_failure(links: Iterable[tuple[Hashable, Hashable]], *, at: float, until
     at, until
         As for `partition`.
     """
-    return _LinkFailure(*_times("link_failure", at, until), tuple((u, v) for u, v in links))
+    pairs = _several("link_failure", "links", links)
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"link_failure: links must hold pairs of places, got {pair!r}")
+    return _LinkFailure(*_times("link_failure", at, until), tuple((u, v) for u, v in pairs))
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,9 @@ def router_outage(
     seed : int
         Of the draw of a share; not the run's, so that runs with other seeds lose the same routers.
     """
-    return _RouterOutage(*_times("router_outage", at, until), _chosen("router_outage", "routers", routers), int(seed))
+    return _RouterOutage(
+        *_times("router_outage", at, until), _chosen("router_outage", "routers", routers), _whole("router_outage", seed)
+    )
 
 
 @dataclass(frozen=True)
@@ -158,7 +165,7 @@ class _RegionOutage(_Intervention):
         _each(simulation.hold_offline, routers, "router")
 
         def undo() -> None:
-            simulation.repair_places(places)
+            _each_mended(simulation.repair_places, places)
             _each(simulation.release_offline, users, "user")
             _each(simulation.release_offline, routers, "router")
 
@@ -185,7 +192,7 @@ class _LatencyShift(_Intervention):
 
     def _begin(self, simulation: Simulation) -> Callable[[], None]:
         simulation.shift_latency(seconds=self.seconds, factor=self.factor)
-        return lambda: simulation.unshift_latency(seconds=self.seconds, factor=self.factor)
+        return lambda: _mend(simulation.unshift_latency, seconds=self.seconds, factor=self.factor)
 
 
 def latency_shift(*, at: float, until: float | None = None, seconds: float = 0.0, factor: float = 1.0) -> _LatencyShift:
@@ -217,6 +224,7 @@ class _FlashCrowd:
     seed: int
 
     def __call__(self, simulation: Simulation) -> Steps:
+        _check_ahead(self, simulation)
         users = _choose(self.users, simulation.world.ratings.user_ids, USER, self.seed)
         _each(simulation.hold_offline, users, "user")
         yield simulation.env.at(self.at, (-1, 1))
@@ -243,23 +251,35 @@ def flash_crowd(
     seed : int
         Of the draw of a share.
     """
-    return _FlashCrowd(*_times("flash_crowd", at, until), _chosen("flash_crowd", "users", users), int(seed))
+    return _FlashCrowd(
+        *_times("flash_crowd", at, until), _chosen("flash_crowd", "users", users), _whole("flash_crowd", seed)
+    )
+
+
+def _whole(name: str, seed: Any) -> int:
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
+        raise ValueError(f"{name}: seed must be an integer >= 0, got {seed!r}")
+    return int(seed)
 
 
 def _chosen(name: str, argument: str, which: Any) -> tuple[Hashable, ...] | float:
     """Checked ids, or a share."""
-    if _is_number(which):
-        if not 0 < which <= 1:
+    if _is_number(which) or isinstance(which, bool):
+        if isinstance(which, bool) or not 0 < which <= 1:
             raise ValueError(f"{name}: {argument} must be ids or a share in (0, 1], got {which!r}")
         return float(which)
-    if isinstance(which, str):
-        raise ValueError(
-            f"{name}: {argument} must be a list of ids or a share, got the text {which!r}; pass [{which!r}]"
-        )
-    ids = tuple(which)
-    if not ids:
+    return _several(name, argument, which, " or a share in (0, 1]")
+
+
+def _several(name: str, argument: str, which: Any, otherwise: str = "") -> tuple[Any, ...]:
+    """Checked names, at least one."""
+    if isinstance(which, str) or not isinstance(which, Iterable):
+        mend = f"; pass [{which!r}]" if isinstance(which, str) else ""
+        raise ValueError(f"{name}: {argument} must be a list of them{otherwise}, got {which!r}{mend}")
+    several = tuple(which)
+    if not several:
         raise ValueError(f"{name}: {argument} must name at least one, got none")
-    return ids
+    return several
 
 
 def _choose(which: Any, ids: tuple[Hashable, ...], role: np.uint64, seed: int) -> list[Hashable]:
@@ -273,4 +293,15 @@ def _choose(which: Any, ids: tuple[Hashable, ...], role: np.uint64, seed: int) -
 
 def _each(act: Callable[..., None], ids: Iterable[Hashable], role: str) -> None:
     for name in ids:
-        act(**{role: name})
+        _mend(act, **{role: name}) if act.__name__.startswith("release") else act(**{role: name})
+
+
+def _each_mended(mend: Callable[..., None], broken: Iterable[Any]) -> None:
+    for each in broken:
+        _mend(mend, [each])
+
+
+def _mend(mend: Callable[..., None], *arguments: Any, **keywords: Any) -> None:
+    """Undo what an intervention did; what a script has undone before it stays undone."""
+    with suppress(ValueError):
+        mend(*arguments, **keywords)

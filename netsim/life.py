@@ -67,7 +67,7 @@ def build_life(world: World, nodes: np.ndarray, n_users: int, seed: np.uint64) -
             words = [np.uint64(draw(seed, purposes.CHECKPOINT_PHASE, key, 0)) for key in keys]
             rows["checkpoint_phase"] = [uniform(word) * what.interval for word in words]
     life["up"] = life["first_online"]
-    nodes["online"] = life["up"]
+    nodes["online"] = life["was_online"] = life["up"]
     return life, np.concatenate(ends) if ends else np.zeros(0)
 
 
@@ -85,6 +85,8 @@ def _alternate(rows: np.ndarray, keys: np.ndarray, churn: OnOff | Sessions, seed
         rows["first_online"] = start == "online"
     if isinstance(churn, Sessions):
         rows["correlation"] = churn.correlation
+        if churn.correlation > 0:
+            rows["residual"] = start == "stationary"  # the next session depends on the whole of the first
         if churn.diurnal is not None:
             rows["amplitude"], rows["peak"] = churn.diurnal.amplitude, churn.diurnal.peak
             rows["day"] = churn.diurnal.day
@@ -98,9 +100,13 @@ def _follow(
     times = [end_times(segment) for segment in churn.segments]
     starts = place + np.cumsum([0] + [len(each) for each in times])
     ends += times
+    totals = np.cumsum([each[-1] for each in times])
     for row, key in zip(rows, keys, strict=True):
         word = np.uint64(draw(seed, purposes.TRACE_SEGMENT, key, 0))
-        which = int(uniform(word) * len(times))
+        if churn.offset == "random":  # a moment of all that was recorded
+            which = int(np.searchsorted(totals, uniform(word) * totals[-1], side="right"))
+        else:
+            which = int(uniform(word) * len(times))
         row["trace_start"], row["trace_count"] = starts[which], len(times[which])
         if churn.offset == "random":
             length = times[which][-1]

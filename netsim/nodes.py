@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from algorithms.ratings import Ratings
+from netsim.state import REFUSED, SERVED, TIMED_OUT
 from netsim.tables import Tables
 from netsim.world import World
 
-__all__ = ["id_column", "items_table", "routers_table", "users_table"]
+__all__ = ["id_column", "items_table", "recommendations_table", "routers_table", "users_table"]
 
 
 def users_table(world: World, tables: Tables) -> pd.DataFrame:
@@ -55,6 +57,29 @@ def items_table(world: World, tables: Tables) -> pd.DataFrame:
             "router": id_column([routers[node - tables.n_users] for node in profiles["node"].tolist()]),
             "ratings": profiles["known"].copy(),
             "updates": profiles["updates"].copy(),
+        }
+    )
+
+
+def recommendations_table(ratings: Ratings, log: np.ndarray) -> pd.DataFrame:
+    """Tidy table of requests that have ended, one a row, by the time at which they were asked, then by user.
+
+    Columns: `user` and `item` (ids); `asked` and `finished` in seconds; `attempts`; `outcome` (`served`, `timed_out`
+    or `refused`, where too many of the user were open); `predicted` rating, clipped to the scale (NaN unless served);
+    `rating`, the true one.
+    """
+    rows = log[np.lexsort((log["number"], log["user"], log["asked"]))]
+    names = {SERVED: "served", TIMED_OUT: "timed_out", REFUSED: "refused"}
+    return pd.DataFrame(
+        {
+            "user": id_column([ratings.user_ids[number] for number in rows["user"].tolist()]),
+            "item": id_column([ratings.item_ids[number] for number in rows["item"].tolist()]),
+            "asked": rows["asked"],
+            "finished": rows["finished"],
+            "attempts": rows["attempts"].astype(np.int64),
+            "outcome": pd.Series([names[code] for code in rows["outcome"].tolist()], dtype=object),
+            "predicted": np.clip(rows["predicted"], ratings.scale.low, ratings.scale.high),
+            "rating": rows["rating"],
         }
     )
 

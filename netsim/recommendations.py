@@ -5,13 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from algorithms.ratings import Ratings
-from netsim.nodes import id_column
-from netsim.state import ATTEMPTS, REFUSED, SERVED, TIMED_OUT
+from netsim.state import ATTEMPTS
 
-__all__ = ["Recommendations", "recommendations_frame"]
+__all__ = ["Recommendations"]
 
 
 @dataclass(frozen=True)
@@ -52,26 +50,3 @@ class Recommendations:
         retries: Any = self.retries
         if not isinstance(retries, int | np.integer) or isinstance(retries, bool) or not 0 <= retries < ATTEMPTS:
             raise ValueError(f"Recommendations: retries must be an integer from 0 to {ATTEMPTS - 1}, got {retries!r}")
-
-
-def recommendations_frame(ratings: Ratings, log: np.ndarray) -> pd.DataFrame:
-    """Tidy table of requests that have ended, one a row, by the time at which they were asked, then by user.
-
-    Columns: `user` and `item` (ids); `asked` and `finished` in seconds; `attempts`; `outcome` (`served`, `timed_out`
-    or `refused`, where too many of the user were open); `predicted` rating, clipped to the scale (NaN unless served);
-    `rating`, the true one.
-    """
-    rows = log[np.lexsort((log["number"], log["user"], log["asked"]))]
-    names = {SERVED: "served", TIMED_OUT: "timed_out", REFUSED: "refused"}
-    return pd.DataFrame(
-        {
-            "user": id_column([ratings.user_ids[number] for number in rows["user"].tolist()]),
-            "item": id_column([ratings.item_ids[number] for number in rows["item"].tolist()]),
-            "asked": rows["asked"],
-            "finished": rows["finished"],
-            "attempts": rows["attempts"].astype(np.int64),
-            "outcome": pd.Series([names[code] for code in rows["outcome"].tolist()], dtype=object),
-            "predicted": np.clip(rows["predicted"], ratings.scale.low, ratings.scale.high),
-            "rating": rows["rating"],
-        }
-    )

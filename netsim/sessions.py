@@ -11,7 +11,7 @@ import numpy as np
 from algorithms import purposes
 from algorithms.chance import draw, further, standard_normal, uniform
 from algorithms.compilation import kernel
-from algorithms.distributions import sample, sample_covering
+from algorithms.distributions import sample, sample_covering, score_of
 from algorithms.learning import fill_profile
 from netsim.state import INITIAL, KEEP, NO_LAW, RESET, UNASKED, UNBORN
 
@@ -68,7 +68,7 @@ def settle(state, node):
     """Take a node up or down as its sessions and what holds it say; coming back, it may have to start anew."""
     life, row = state.life[node], state.nodes[node]
     online = _is_online(life)
-    if online and not row.online:
+    if online and not row.online and life.was_online:
         is_user = node < state.own_start.shape[0] - 1
         policy = state.settings[0].user_return if is_user else state.settings[0].router_return
         if policy != KEEP:
@@ -77,6 +77,7 @@ def settle(state, node):
             else:
                 _restore(state, node)
     row.online = online
+    life.was_online = life.was_online or online
 
 
 @kernel
@@ -91,6 +92,7 @@ def join(state, node):
     if not state.life[node].present:
         state.life[node].present = True
         state.nodes[node].online = _is_online(state.life[node])
+        state.life[node].was_online = state.nodes[node].online
 
 
 @partial(kernel, inline=False)
@@ -103,13 +105,15 @@ def session_end(state, node, session, start):
     up = begins_online(state, node, session)
     law = life.law if up else life.law + 1
     word = draw(seed, purposes.SESSION, key, session)
-    if life.correlation > 0.0:
-        word = _correlated(life, up, word)
     if session == 1 and life.residual:
         # A fixed time falls anywhere into the session that covers it.
         covering = sample_covering(state.laws, state.pool, law, word)
         length = uniform(draw(seed, purposes.RESIDUAL, key, 0)) * covering
+        if life.correlation > 0.0:
+            _remember(life, up, score_of(state.laws, state.pool, law, covering))
     else:
+        if life.correlation > 0.0:
+            word = _correlated(life, up, word)
         length = sample(state.laws, state.pool, law, word)
     if life.amplitude > 0.0:
         return _modulated_end(life, up, start, length)
@@ -128,6 +132,14 @@ def _trace_time(state, life, session):
     return (end - life.trace_origin) + np.float64(round_number) * length
 
 
+@kernel
+def _remember(life, up, score):
+    if up:
+        life.score_online = score
+    else:
+        life.score_offline = score
+
+
 @partial(kernel, inline=False)
 def _correlated(life, up, word):
     """Word whose normal score follows that of the last session of the same kind: autoregression of order 1."""
@@ -137,10 +149,7 @@ def _correlated(life, up, word):
     if not math.isnan(last):
         rho = life.correlation
         score = rho * last + math.sqrt(1.0 - rho * rho) * fresh
-    if up:
-        life.score_online = score
-    else:
-        life.score_offline = score
+    _remember(life, up, score)
     u = 0.5 * math.erfc(-score / math.sqrt(2.0))
     return np.uint64(min(max(u, 0.0), 1.0 - 2.0**-52) * 2.0**52) << np.uint64(12)
 

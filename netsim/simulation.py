@@ -21,10 +21,9 @@ from netsim.growth import give_rating, join_item, join_user
 from netsim.loss import GilbertElliott, Reordering
 from netsim.messages import FATES, MESSAGE_KINDS
 from netsim.milestones import StopRule
-from netsim.nodes import items_table, routers_table, users_table
+from netsim.nodes import items_table, recommendations_table, routers_table, users_table
 from netsim.prequential import Prequential
 from netsim.probes import Probe, View
-from netsim.recommendations import recommendations_frame
 from netsim.result import Result, package_versions
 from netsim.rules import raise_failure
 from netsim.state import HELD_BACK, JITTER
@@ -423,7 +422,7 @@ class Simulation:
         if (user is None) == (router is None):
             raise ValueError(f"name one node, as user=... or router=..., got user={user!r} and router={router!r}")
         role, name, nodes = ("user", user, self._users) if router is None else ("router", router, self._routers)
-        if name not in nodes:
+        if not isinstance(name, Hashable) or name not in nodes:
             raise ValueError(f"{role}={name!r} is not a {role} of this world")
         return nodes[name]
 
@@ -498,7 +497,7 @@ class Simulation:
             items=items_table(self.world, tables),
             disclosed=tables.disclosures["routers"][tables.base.own.foreseen].astype(np.int64),
             prequential=self._prequential.frame(),
-            recommendations=recommendations_frame(self.world.ratings, self._engine.wishes),
+            recommendations=recommendations_table(self.world.ratings, self._engine.wishes),
             wall_seconds=self._wall,
             interrupted=interrupted,
             stopped=self._stopped,

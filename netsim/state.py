@@ -90,6 +90,7 @@ LIFE = np.dtype(
         ("up", "?"),  # what its sessions say; it is online if so and nothing holds it
         ("departed", "?"),
         ("present", "?"),  # whether it has joined
+        ("was_online", "?"),  # at some time so far
         ("saved", "?"),  # whether it has written a checkpoint
         ("held_offline", "i4"),  # how many hold it
         ("held_online", "i4"),
@@ -137,7 +138,9 @@ SLOT = np.dtype(
         ("state", "i4"),
         ("taken", "i4"),  # stamp last taken: of the item's profile, or in the first slot at a router of the user's
         ("attempt", "i4"),  # first slot at a router: requests sent
-        ("count", "i4"),  # first slot at a router: the user's rating count last seen
+        # First slot at a router: the user's rating count last seen. Slot of a user: where what he knows of the item has
+        # moved to with the item, plus 1; 0 where it has not.
+        ("count", "i4"),
     ],
     align=True,
 )
@@ -147,9 +150,9 @@ UNASKED, RATED, NOT_RATED, CONFIRM = 0, 1, 2, 3
 CHANGE = 1 << 16
 UNBORN = -1  # incarnation of a profile whose item has not come yet
 
-# What has left the user's machine, for each of his own ratings: how many routers he sent it to, and which one last.
-# A router that has lost an item never hosts it again, so that counting changes of the last one counts routers.
-DISCLOSURE = np.dtype([("routers", "i4"), ("last", "i4")], align=True)
+# What has left the user's machine, for each of his own ratings: how many routers he sent it to, and the last two. A
+# router that has lost an item never hosts it again, but a late request of its may still be answered.
+DISCLOSURE = np.dtype([("routers", "i4"), ("last", "i4"), ("before_last", "i4")], align=True)
 
 # An item named in a request, and the user's answer to it in the reply.
 ANSWER_ROW = np.dtype([("offset", "i8"), ("state", "i8"), ("value", "f8")], align=True)

@@ -284,35 +284,49 @@ class Tables:
         shift = np.zeros(len(state.edges), dtype=np.int64)
         ends = (state.edges["sender"] == router) | (state.edges["receiver"] == router)
         between = (state.edges["sender"] >= n_users) & (state.edges["receiver"] >= n_users)
-        for edge in np.flatnonzero(ends & ~between).tolist():
-            shift[edge] = self._move_slots(edge, before)
+        moved = np.flatnonzero(ends & ~between)
+        shift[moved] = self._move_slots(moved, before)
         return shift
 
-    def _move_slots(self, edge: int, kept: int) -> int:
-        """Give an edge longer room for its slots, of which the first `kept` stay as they are; returns how far."""
+    def forward_slot(self, here: int, there: int) -> None:
+        """Let what a user knows in one slot move to another."""
+        arrays = [self.state.slots] + ([self.state.saved_slots] if len(self.state.saved_values) else [])
+        for slots in arrays:
+            slots["taken"][there] = max(slots["taken"][there], slots["taken"][here])
+        self.state.slots["count"][here] = there + 1
+        if "emitted" in self._kept:
+            self.state.emitted[there] = self.state.emitted[here]
+
+    def _move_slots(self, which: np.ndarray, kept: int) -> np.ndarray:
+        """Give edges longer room for their slots, of which the first `kept` stay as they are; returns how far.
+
+        Parameters
+        ----------
+        which : int64, shape (n,)
+            Edges of one router.
+        kept : int
+            Slots of items that it hosted before.
+        """
         state = self.state
-        link = state.edges[edge : edge + 1]
-        made, slots = self.base.make_edges(link["sender"], link["receiver"], len(state.slots))
-        first, here = int(link["slot"][0]), len(state.slots)
-        old = slice(first, first + max(1, kept))
-        new = slice(here, here + max(1, kept))
-        stay = slots[: max(1, kept)]
-        fresh_first = stay.copy()
-        stay[:] = state.slots[old]
-        if kept == 0:  # the one slot held what is known of the other node as a whole, and now an item too
-            for name in ("state", "value"):
-                stay[name] = fresh_first[name]
+        links, n_slots, here = state.edges[which], max(1, kept), len(state.slots)
+        made, slots = self.base.make_edges(links["sender"].astype(np.int64), links["receiver"].astype(np.int64), here)
+        old = (links["slot"][:, None] + np.arange(n_slots)).ravel()
+        new = (made["slot"][:, None] + np.arange(n_slots)).ravel()
+        # Where nothing was hosted, the one slot held what is known of the other node as a whole, and now an item too.
+        fresh = slots[new - here].copy()
         self._add_slots(slots)
-        if len(state.emitted):
-            self.state.emitted[new] = state.emitted[old]
-        if len(state.saved_values):
-            self.state.saved_slots[new] = state.saved_slots[old]
-            if kept == 0:
-                for name in ("state", "value"):
-                    self.state.saved_slots[name][new] = fresh_first[name]
-        link["slot"] = made["slot"]
-        link["attached"] = made["attached"]
-        return here - first
+        arrays = [self.state.slots] + ([self.state.saved_slots] if len(state.saved_values) else [])
+        for array in arrays:
+            array[new] = array[old]
+            for name in ("state", "value") if kept == 0 else ():
+                array[name][new] = fresh[name]
+        if "emitted" in self._kept:
+            self.state.emitted[new] = self.state.emitted[old]
+        to_users = np.repeat(links["receiver"] < self.n_users, n_slots)
+        self.state.slots["count"][old[to_users]] = new[to_users] + 1  # for who was forwarded there
+        state.edges["slot"][which], state.edges["attached"][which] = made["slot"], made["attached"]
+        shift: np.ndarray = made["slot"] - links["slot"]
+        return shift
 
 
 def build_tables(world: World, seed: Any) -> Tables:
@@ -557,6 +571,7 @@ def _leave_out(
     hosts_none = np.bincount(host, minlength=n_routers) == 0
     life["present"] = np.concatenate([users | ~to_come, hosts_some | hosts_none])
     nodes["online"] &= life["present"]
+    life["was_online"] = nodes["online"]
 
 
 def _check_counts(counts: np.ndarray, user_ids: tuple) -> None:
@@ -569,7 +584,7 @@ def _check_counts(counts: np.ndarray, user_ids: tuple) -> None:
 
 def _undisclosed(n_ratings: int) -> np.ndarray:
     disclosures = np.zeros(n_ratings, dtype=DISCLOSURE)
-    disclosures["last"] = -1
+    disclosures["last"] = disclosures["before_last"] = -1
     return disclosures
 
 

@@ -57,11 +57,12 @@ class Message(simpy.Event):
         Time of sending in seconds.
     payload : float64, shape (rank,), read-only
     count : int
-        The user's count, where it carries a user's profile; of a handover, the updates made.
+        The user's count, where it carries a user's profile; of a handover, the updates made; of a request, 1 for the
+        second copy.
     answers : ANSWER_ROW array or None
         Items named, or ratings answered.
     attempt : int
-        Number of the request that it is or answers.
+        Number of the request that it is or answers; of a handover, the incarnation that it takes the place of.
     size : int
         Bytes.
     """
@@ -298,6 +299,7 @@ class User(Node):
             engine.state,
             message.edge,
             message.attempt,
+            message.count,
             answers,
             message.size,
             engine.clock.now,
@@ -395,7 +397,7 @@ class Router(Node):
         """Receive the profile of an item from the router that hosted it before."""
         engine = self.engine
         fate = behaviour.router_takes_handover(
-            engine.state, self.number, message.profile, message.count, message.payload, message.size
+            engine.state, self.number, message.profile, message.attempt, message.count, message.payload, message.size
         )
         engine.landed(message, fate)
 
@@ -405,12 +407,13 @@ class Router(Node):
         user = int(tables.edges[edge]["sender"])
         attempt = int(tables.slots[tables.edges[edge]["slot"]]["attempt"])
         named.flags.writeable = False
-        for arrival in _copies(arrivals):
+        for copy, arrival in enumerate(_copies(arrivals)):
             request = Message(engine.clock, engine.nodes[user].take_request)
             request.kind = REQUEST
             request.edge = edge
             request.profile = -1
             request.stamp = request.attempt = attempt
+            request.count = copy
             request.answers = named
             request.size = message_size(REQUEST, 0, len(named))
             engine.send(request, self.number, user, fate, arrival)
@@ -494,6 +497,7 @@ class EventsEngine:
         message.profile = profile
         message.stamp = int(tables.profiles[profile]["stamp"])
         message.payload = self.snapshot(profile)
+        message.attempt = int(tables.profiles[profile]["incarnation"]) + 1
         message.count = int(tables.profiles[profile]["updates"])
         message.size = size
         self.send(message, sender, receiver, fate, arrival)

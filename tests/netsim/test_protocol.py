@@ -133,7 +133,7 @@ def test_a_stale_reply_teaches_the_rating_only():
 @pytest.mark.parametrize(("discard_stale", "fate"), [(True, "stale"), (False, "updated")])
 @pytest.mark.parametrize("role", ["user", "router"])
 def test_what_arrives_twice_is_stale(role, discard_stale, fate):
-    """The network makes no copies yet; so each message is handed over once by hand before it arrives."""
+    """Each message is handed over once by hand before it arrives."""
     timers = {"user_broadcast": EACH_SECOND if role == "router" else NEVER, "router_broadcast": EACH_SECOND}
     world = one_user(rating_exchange="attach", discard_stale=discard_stale, **timers)
     trace = MessageTrace()

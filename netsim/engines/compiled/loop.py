@@ -438,7 +438,7 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
     elif b.kind == REQUEST:
         asked = memory.answers[b.answers : b.answers + b.n_answers]
         taken, stamp, reply_fate, reply_arrival, reply_copy = user_takes_request(
-            state, edge, b.attempt, asked, b.size, now
+            state, edge, b.attempt, b.count, asked, b.size, now
         )
         if taken == CONTROL and reply_fate == IN_FLIGHT:
             router = state.edges[edge].receiver
@@ -480,7 +480,7 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
                 )
                 status = max(status, posted)
     elif b.kind == HANDOVER:
-        router_takes_handover(state, receiver, b.profile, b.count, queue.payloads[batch], b.size)
+        router_takes_handover(state, receiver, b.profile, b.attempt, b.count, queue.payloads[batch], b.size)
     elif b.kind == QUERY:
         status = _answer(state, queue, memory, boxes, edge, batch, receiver, now, window, windows_per_second)
     elif b.kind == ANSWER:
@@ -496,8 +496,10 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
             me, queue, boxes, state.edges, to, arrival, edge, user, slot, request, window, windows_per_second
         )
         if copy_arrival != math.inf:
+            copy = _new_batch(me, queue, boxes, to, REQUEST, NONE, attempt, now, size, 1, attempt)
+            _attach(queue, memory, boxes, to, copy, memory.named[:n_named])
             posted = _post(
-                me, queue, boxes, state.edges, to, copy_arrival, edge, user, slot, request, window, windows_per_second
+                me, queue, boxes, state.edges, to, copy_arrival, edge, user, slot, copy, window, windows_per_second
             )
             status = max(status, posted)
     b.references -= 1
@@ -525,7 +527,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
     elif batch < 0:
         me.need_events, me.need_batches, me.need_answers = 3, 1, 0
     else:
-        me.need_events, me.need_batches, me.need_answers = 2, 1, 2 * memory.named.shape[0] + 2
+        me.need_events, me.need_batches, me.need_answers = 2, 2, 4 * memory.named.shape[0] + 4
     if (
         c.unused_chunks < me.need_events + 1
         or queue.current.shape[0] < c.pending + me.need_events + 1
@@ -714,7 +716,9 @@ def start(state, queue, memory):
 def inject(state, queue, memory, boxes, kind, edge, profile, size, arrival):
     """Put a snapshot of a profile onto its way over an edge; the lane, its receiver's, must have room for it."""
     me, own = memory.lane[0], state.profiles[profile]
-    batch = _new_batch(me, queue, boxes, me.number, kind, profile, own.stamp, 0.0, size, own.updates, 0)
+    batch = _new_batch(
+        me, queue, boxes, me.number, kind, profile, own.stamp, 0.0, size, own.updates, own.incarnation + 1
+    )
     _fill_payload(me, queue, boxes, me.number, batch, state.values, profile)
     queue.batches[batch].references = 1
     link = state.edges[edge]
