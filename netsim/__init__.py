@@ -18,7 +18,15 @@ from netsim.accounts import AccountsError
 from netsim.arrivals import Arrivals
 from netsim.availability import AvailabilityTrace, Segment, read_availability_trace
 from netsim.churn import Checkpoint, Diurnal, OnOff, Sessions
-from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters
+from netsim.contacts import (
+    GivenContacts,
+    HeardUsers,
+    LearnedRouters,
+    RandomRouters,
+    RandomUsers,
+    RatedRouters,
+    Raters,
+)
 from netsim.interventions import (
     flash_crowd,
     latency_shift,
@@ -34,6 +42,7 @@ from netsim.probes import (
     Probe,
     View,
     availability,
+    coverage,
     disclosure,
     mae,
     objective,
@@ -88,6 +97,8 @@ __all__ = [
     "GilbertElliott",
     "GivenContacts",
     "GivenPlacement",
+    "HeardUsers",
+    "LearnedRouters",
     "Learning",
     "LogNormal",
     "MessageTrace",
@@ -101,6 +112,7 @@ __all__ = [
     "Probe",
     "RandomPlacement",
     "RandomRouters",
+    "RandomUsers",
     "RatedRouters",
     "Raters",
     "Recommendations",
@@ -120,6 +132,7 @@ __all__ = [
     "availability",
     "barabasi_albert",
     "complete",
+    "coverage",
     "disclosure",
     "erdos_renyi",
     "flash_crowd",

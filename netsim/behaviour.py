@@ -18,6 +18,7 @@ from algorithms.compilation import kernel
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
 from netsim.accounting import account
 from netsim.crossing import cross
+from netsim.finding import enlist, hear
 from netsim.messages import (
     CONTROL,
     HANDOVER,
@@ -186,13 +187,13 @@ def _kth_smallest(words, n, k):
 
 
 @kernel
-def user_takes_profile(state, user, slot, stamp, emitted, payload, size):
+def user_takes_profile(state, edge, user, slot, stamp, emitted, payload, size, now):
     """A user receives an item profile: equation (3) if he rated the item; returns the fate.
 
     Parameters
     ----------
-    user, slot : int
-        The receiver, and the slot of the item on the edge that the message came over.
+    edge, user, slot : int
+        The edge that the message came over, its receiver, and the slot of the item.
     stamp : int
     emitted : float64
         Time of sending in seconds.
@@ -200,6 +201,8 @@ def user_takes_profile(state, user, slot, stamp, emitted, payload, size):
         The profile as it was sent.
     size : int
         Bytes of the message.
+    now : float64
+        Time of arrival in seconds.
     """
     while state.slots[slot].count > 0:  # the item has moved to another router
         slot = np.int64(state.slots[slot].count) - 1
@@ -210,6 +213,7 @@ def user_takes_profile(state, user, slot, stamp, emitted, payload, size):
         fate = STALE
     else:
         known.taken = max(known.taken, stamp)
+        hear(state, edge, False, now)
         if state.emitted.shape[0] > 0:
             state.emitted[slot] = emitted
         if known.state == RATED:
@@ -268,6 +272,9 @@ def router_takes_profile(state, edge, router, slot, stamp, count, emitted, paylo
         fate = STALE
     else:
         _see_count(state, router, slot, count)
+        hear(state, edge, False, now)
+        if state.settings[0].heard_users and state.reverse[edge] >= 0:
+            enlist(state, router, state.reverse[edge], now)
         if state.settings[0].attach_ratings:
             user = state.edges[edge].sender
             _learn_attached(state, user, router, slot)
@@ -311,6 +318,7 @@ def user_takes_request(state, edge, attempt, copy, answers, size, now):
         account(state, REQUEST, LOST_OFFLINE, size)
         return LOST_OFFLINE, 0, LOST_LINK, math.inf, math.inf
     account(state, REQUEST, CONTROL, size)
+    hear(state, edge, True, now)
     first = state.nodes[link.receiver].owned_start
     n_users = state.own_start.shape[0] - 1
     for n in range(answers.shape[0]):
@@ -359,6 +367,7 @@ def router_takes_reply(state, edge, router, slot, attempt, stamp, count, emitted
     if not state.nodes[router].online:
         fate = LOST_OFFLINE
     else:
+        hear(state, edge, False, now)
         if attempt == state.slots[slot].attempt:
             state.slots[slot].deadline = -math.inf
         _see_count(state, router, slot, count)

@@ -1,5 +1,6 @@
 """Whom a node can send to: the overlay of contact lists."""
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -10,7 +11,17 @@ from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from algorithms.ratings import Ratings
 
-__all__ = ["GivenContacts", "RandomRouters", "RatedRouters", "Raters", "RouterContacts", "UserContacts"]
+__all__ = [
+    "GivenContacts",
+    "HeardUsers",
+    "LearnedRouters",
+    "RandomRouters",
+    "RandomUsers",
+    "RatedRouters",
+    "Raters",
+    "RouterContacts",
+    "UserContacts",
+]
 
 
 @dataclass(frozen=True)
@@ -54,21 +65,82 @@ class RandomRouters:
     ----------
     count : int
         Length of each list.
+    every : float, optional
+        Seconds after which all lists are drawn anew, again and again. Default: never.
     """
 
     count: int
+    every: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.count, int | np.integer) or self.count < 1:
-            raise ValueError(f"RandomRouters: count must be an integer >= 1, got {self.count!r}")
+        _check_redrawn(self)
+
+    def lists(self, hosting: Hosting, number: int = 0) -> list[np.ndarray]:
+        """Routers in each user's list after `number` redraws, int64, ascending."""
+        _check_enough(self, len(hosting.router_ids), "routers")
+        return [_smallest(key, hosting.router_keys, self.count, hosting.seed, number) for key in hosting.user_keys]
+
+
+@dataclass(frozen=True)
+class LearnedRouters:
+    """A user's list: empty at first; he looks up the routers of the items that he rated, by messages.
+
+    At each of his ticks a user asks the directories of items whose router he does not know. The directory of an item is
+    a router, the same for everybody. The answer puts the item's router into his list; without one he asks again.
+
+    Parameters
+    ----------
+    timeout : float
+        Seconds after which a look-up without an answer is made again.
+    at_once : int
+        Look-ups at one tick at most.
+    """
+
+    timeout: float = 30.0
+    at_once: int = 10
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.timeout, int | float | np.number) or not 0 < self.timeout < math.inf:
+            raise ValueError(f"LearnedRouters: timeout must be a finite number of seconds > 0, got {self.timeout!r}")
+        if not isinstance(self.at_once, int | np.integer) or isinstance(self.at_once, bool) or self.at_once < 1:
+            raise ValueError(f"LearnedRouters: at_once must be an integer >= 1, got {self.at_once!r}")
 
     def lists(self, hosting: Hosting) -> list[np.ndarray]:
-        """Routers in each user's list, int64, ascending."""
-        if self.count > len(hosting.router_ids):
-            raise ValueError(
-                f"RandomRouters: count is {self.count}, but there are only {len(hosting.router_ids)} routers"
-            )
-        return [_smallest(key, hosting.router_keys, self.count, hosting.seed) for key in hosting.user_keys]
+        """Routers that each user may find, int64, ascending."""
+        return RatedRouters().lists(hosting)
+
+
+@dataclass(frozen=True)
+class HeardUsers:
+    """A router's list: empty at first; it lists a user who rated a hosted item once it hears of him."""
+
+    def lists(self, hosting: Hosting) -> list[np.ndarray]:
+        """Users that each router may list, int64, ascending."""
+        return Raters().lists(hosting)
+
+
+@dataclass(frozen=True)
+class RandomUsers:
+    """A router's list: users drawn without replacement, independently for each router.
+
+    Parameters
+    ----------
+    count : int
+        Length of each list.
+    every : float, optional
+        Seconds after which all lists are drawn anew, again and again. Default: never.
+    """
+
+    count: int
+    every: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_redrawn(self)
+
+    def lists(self, hosting: Hosting, number: int = 0) -> list[np.ndarray]:
+        """Users in each router's list after `number` redraws, int64, ascending."""
+        _check_enough(self, len(hosting.user_ids), "users")
+        return [_smallest(key, hosting.user_keys, self.count, hosting.seed, number) for key in hosting.router_keys]
 
 
 @dataclass(frozen=True)
@@ -140,21 +212,37 @@ class GivenContacts:
         return lists
 
 
-UserContacts = RatedRouters | RandomRouters | GivenContacts
-RouterContacts = Raters | GivenContacts
+UserContacts = RatedRouters | RandomRouters | LearnedRouters | GivenContacts
+RouterContacts = Raters | RandomUsers | HeardUsers | GivenContacts
 
 
-def _smallest(key: np.uint64, others: np.ndarray, count: int, seed: np.uint64) -> np.ndarray:
+def _check_redrawn(contacts: "RandomRouters | RandomUsers") -> None:
+    name, every = type(contacts).__name__, contacts.every
+    if not isinstance(contacts.count, int | np.integer) or contacts.count < 1:
+        raise ValueError(f"{name}: count must be an integer >= 1, got {contacts.count!r}")
+    if every is not None and (
+        not isinstance(every, int | float | np.number) or isinstance(every, bool) or not 0 < every < math.inf
+    ):
+        raise ValueError(f"{name}: every must be a finite number of seconds > 0, or None for never, got {every!r}")
+
+
+def _check_enough(contacts: "RandomRouters | RandomUsers", n_others: int, others: str) -> None:
+    if contacts.count > n_others:
+        name = type(contacts).__name__
+        raise ValueError(f"{name}: count is {contacts.count}, but there are only {n_others} {others}")
+
+
+def _smallest(key: np.uint64, others: np.ndarray, count: int, seed: np.uint64, number: int = 0) -> np.ndarray:
     """Indices of the `count` others whose pair with `key` has the smallest draw, ascending."""
     words = np.empty(len(others), dtype=np.uint64)
-    _pair_draws(key, others, seed, words)
+    _pair_draws(key, others, seed, number, words)
     return np.sort(np.argsort(words, kind="stable")[:count])
 
 
 @kernel
-def _pair_draws(key, others, seed, words):
+def _pair_draws(key, others, seed, number, words):
     for n in range(others.shape[0]):
-        words[n] = draw(seed, purposes.CONTACTS, combine(key, others[n]), 0)
+        words[n] = draw(seed, purposes.CONTACTS, combine(key, others[n]), number)
 
 
 def _some(names: tuple) -> str:

@@ -122,7 +122,7 @@ def _pass_on_contacts(tables: Tables, quitter: int, items: np.ndarray, heir_of: 
     for user in tables.contacts_of(quitter).tolist():
         for heir in heirs_for(user).tolist():
             new_contacts[heir].append(user)
-    for user in had.tolist():
+    for user in had.tolist() if not len(tables.finds) else []:  # who looks for routers finds the heirs by himself
         kept = tables.contacts_of(user)
         tables.set_contacts(user, np.union1d(kept[kept != quitter], heirs_for(user)))
     for heir, users in new_contacts.items():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from netsim import sessions
-from netsim.state import CHANGE, DISCLOSURE, RATED, UNBORN
+from netsim.state import CHANGE, DISCLOSURE, FIND, RATED, UNBORN
 from netsim.tables import Tables
 
 __all__ = ["give_rating", "join_item", "join_user"]
@@ -27,7 +27,7 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
     """
     join_user(tables, user)
     join_item(tables, item)
-    state, own, profile = tables.state, tables.base.own, tables.n_users + item
+    state, own, profile, made = tables.state, tables.base.own, tables.n_users + item, False
     place = own.position(user, item)
     if place is None:
         place = own.insert(user, item)
@@ -36,6 +36,12 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
         disclosures = np.concatenate([state.disclosures[:place], nothing, state.disclosures[place:]])
         tables.put(disclosures=disclosures)
         tables.hold_own()
+        if len(state.finds):
+            fresh = np.zeros(1, dtype=FIND)
+            fresh["asked"], fresh["listed"] = -np.inf, -1
+            tables.put(finds=np.concatenate([state.finds[:place], fresh, state.finds[place:]]))
+            tables.lead(np.array([place]))
+            made = True
         state = tables.state
     known = bool(own.known[place])
     own.value[place] = value
@@ -53,11 +59,12 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
         if len(state.saved_slots):
             state.saved_slots["state"][slot], state.saved_slots["value"][slot] = RATED, value
     if known:
-        return False
+        return made
     up = tables.edge_between(user, router)
     if up is not None:
         state.edges["attached"][up] += 1
-    made = tables.enlist(user, router) if tables.users_follow else False
+    if tables.users_follow:
+        made = tables.enlist(user, router) or made
     if tables.routers_follow and _has_room(tables, router):
         made = tables.enlist(router, user) or made
     return made

@@ -14,6 +14,7 @@ from netsim import sessions
 from netsim.accounts import accounts_frame, balance, totals
 from netsim.arrivals import Arrivals
 from netsim.clock import END, PROBE, SCRIPTED, Clock
+from netsim.contacts import RandomRouters, RandomUsers
 from netsim.departures import depart, departures
 from netsim.engines import Choice, start_engine
 from netsim.faults import Faults
@@ -159,6 +160,9 @@ class Simulation:
         self._prequential = Prequential(world.ratings, self._tables.base.own)
         if world.arrivals is not None:
             self._follow(_events(world.arrivals))
+        for contacts, first in ((world.user_contacts, 0), (world.router_contacts, len(self._users))):
+            if isinstance(contacts, RandomRouters | RandomUsers) and contacts.every is not None:
+                self._redraw(contacts, first, 1)
         for time, node in departures(world, self._tables):
             self.env.at(time, (SCRIPTED, 0, node), self._departure(node))
 
@@ -399,6 +403,20 @@ class Simulation:
             self._follow(events)
 
         self.env.at(time, (SCRIPTED, 0, -1), happen)
+
+    def _redraw(self, contacts: RandomRouters | RandomUsers, first: int, number: int) -> None:
+        """Plan that the lists of users (first node 0) or routers are drawn anew for the `number`-th time."""
+
+        def happen(_: simpy.Event) -> None:
+            assert self._tables.hosting is not None
+            other = len(self._users) - first if first == 0 else 0
+            lists = contacts.lists(self._tables.hosting, number)
+            self._tables.set_many([(first + n, chosen + other) for n, chosen in enumerate(lists)])
+            self._engine.contacts_changed()
+            self._redraw(contacts, first, number + 1)
+
+        assert contacts.every is not None
+        self.env.at(number * contacts.every, (SCRIPTED, 0, -1), happen)
 
     def _departure(self, node: int) -> Callable[[simpy.Event], None]:
         return lambda _: depart(self.world, self._tables, self._engine, node, self.env.now)

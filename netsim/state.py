@@ -40,6 +40,11 @@ SETTINGS = np.dtype(
         ("wish_gap", "f8"),  # mean seconds between two wishes of a user
         ("wish_timeout", "f8"),  # seconds
         ("retries", "i8"),
+        ("lookup_timeout", "f8"),  # seconds
+        ("lookups", "i8"),  # that a user sends at one tick at most
+        ("user_patience", "f8"),  # seconds; inf: contacts are not dropped
+        ("router_patience", "f8"),
+        ("heard_users", "?"),  # whether routers list the users that they hear of
         ("user_return", "i8"),  # KEEP, RESET or RESTORE
         ("router_return", "i8"),
         # Addresses of a researcher's own rules (`netsim.rules`); 0 where there is none.
@@ -96,6 +101,7 @@ LIFE = np.dtype(
         ("held_online", "i4"),
         ("checkpoint_phase", "f8"),  # seconds
         ("checkpoint_period", "f8"),  # seconds; inf where it writes none
+        ("ticked", "i8"),  # the last tick at which it was online; kept where contacts are dropped
         ("incoming", "i8"),  # first edge that leads to it; the others follow in `next_incoming`
     ],
     align=True,
@@ -179,6 +185,9 @@ QUEUE = np.dtype(
     align=True,
 )
 
+# How a user finds the router of an item that he rated: the edge to it, the one to the directory, the edge in his list.
+FIND = np.dtype([("asked", "f8"), ("edge", "i4"), ("directory", "i4"), ("listed", "i8")], align=True)
+
 # What users may wish for: pairs whose rating is known to the experimenter, grouped by user.
 TARGET = np.dtype([("rating", "f8"), ("item", "i4"), ("edge", "i4")], align=True)
 # A wish that is open. A user has room for WISHES of them; one more is refused.
@@ -258,6 +267,11 @@ class State(NamedTuple):
     targets : TARGET
         What each user may wish for; empty, where nobody asks for recommendations.
     wishes : WISH_STATE, shape (WISHES n_users,); or empty
+    finds : FIND, shape (n_ratings,); or empty, where users do not look for routers
+    heard : float64, shape (n_edges,); or empty, where contacts are not dropped
+        When the sender of an edge has last heard of its receiver, in seconds.
+    reverse : int64, shape (n_edges,); or empty
+        The edge between the same nodes in the other direction; -1 where there is none.
     emitted : float64, shape (n_slots,); or empty, where nothing measures ages
         Time in seconds at which the profile that was taken last was sent; NaN before the first.
     saved_values : float64, shape (n_profiles, rank); or empty, where nobody writes checkpoints
@@ -295,6 +309,9 @@ class State(NamedTuple):
     target_start: np.ndarray
     targets: np.ndarray
     wishes: np.ndarray
+    finds: np.ndarray
+    heard: np.ndarray
+    reverse: np.ndarray
     emitted: np.ndarray
     saved_values: np.ndarray
     saved_profiles: np.ndarray

@@ -11,7 +11,7 @@ from algorithms.learning import initial_profiles
 from algorithms.ratings import Ratings
 from netsim import sessions
 from netsim.churn import Checkpoint
-from netsim.contacts import GivenContacts, Hosting, RatedRouters, Raters
+from netsim.contacts import GivenContacts, HeardUsers, Hosting, LearnedRouters, RatedRouters, Raters
 from netsim.edges import Base, link_incoming, unseen_channels
 from netsim.life import build_life, return_policy, session_lengths
 from netsim.loss import GilbertElliott
@@ -23,6 +23,7 @@ from netsim.rules import DELAY, LOSS, UPDATE, rule_address
 from netsim.state import (
     CHANGE,
     DISCLOSURE,
+    FIND,
     HELD_BACK,
     INITIAL,
     JITTER,
@@ -86,6 +87,7 @@ class Tables:
         self.router_cap: int | None = None
         self.rooms = state.nodes["contact_count"].copy()
         self.longest_list = int(self.rooms.max(initial=1))
+        self.hosting: Hosting | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name in State._fields:
@@ -143,6 +145,8 @@ class Tables:
         listed = np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)
         self.put(contacts=np.concatenate([self.contacts, listed]))
         self.rooms[node] = len(receivers)
+        if self._learns(node):  # it may list whomever it has an edge to
+            self.make_room(node, int((self.state.edges["sender"] == node).sum()))
         self.longest_list = max(self.longest_list, len(receivers))
 
     def enlist(self, node: int, other: int) -> bool:
@@ -176,10 +180,104 @@ class Tables:
             self._edge_of |= {pair: len(state.edges) + n for n, pair in enumerate(ends)}
         self.put(edges=np.concatenate([state.edges, edges]), next_incoming=following)
         self._add_slots(slots)
+        if "heard" in self._kept:
+            self._add_heard(edges)
         if "channels" in self._kept:
             self.put(channels=np.concatenate([state.channels, unseen_channels(len(edges))]))
         if "paths" in self._kept:
             self.put(paths=np.concatenate([state.paths, self.base.paths_of(edges["sender"], edges["receiver"])]))
+
+    def _add_heard(self, edges: np.ndarray) -> None:
+        """Find the way back of edges that were just added."""
+        state, first = self.state, len(self.state.edges) - len(edges)
+        heard = np.concatenate([state.heard, np.zeros(len(edges))])
+        reverse = np.concatenate([state.reverse, np.full(len(edges), -1)])
+        ends = zip(edges["sender"].tolist(), edges["receiver"].tolist(), strict=True)
+        for number, (sender, receiver) in enumerate(ends, start=first):
+            back = self.edge_between(receiver, sender)
+            if back is not None:
+                reverse[number], reverse[back] = back, number
+        self.put(heard=heard, reverse=reverse)
+
+    def follow_contacts(self) -> None:
+        """Note whom nodes hear of, and the way back of each edge."""
+        self.keep("heard", np.zeros(0))
+        self.put(reverse=np.zeros(0, dtype=np.int64))
+        self._add_heard(self.state.edges)
+
+    def find_routers(self, directories: np.ndarray) -> None:
+        """Let users look for the routers of the items that they rate.
+
+        Parameters
+        ----------
+        directories : int64, shape (n_items,)
+            Node of the directory of each item.
+        """
+        own = self.base.own
+        finds = np.zeros(len(own.item), dtype=FIND)
+        finds["asked"], finds["listed"] = -np.inf, -1
+        self.directories: np.ndarray = directories
+        self.put(finds=finds)
+        self.lead(np.arange(len(finds)))
+
+    def lead(self, which: np.ndarray) -> None:
+        """Let users find, for some of the own ratings, the routers that host the items now."""
+        own, finds = self.base.own, self.state.finds
+        user = np.repeat(np.arange(self.n_users), np.diff(own.start))[which]
+        for column, router in (
+            ("edge", self.state.profiles["node"][self.n_users + own.item[which]]),
+            ("directory", self.directories[own.item[which]]),
+        ):
+            pairs = list(zip(user.tolist(), router.tolist(), strict=True))
+            missing = sorted({pair for pair in pairs if self.edge_between(*pair) is None})
+            if missing:
+                ends = np.array(missing, dtype=np.int64)
+                self.add_edges(ends[:, 0], ends[:, 1])
+            finds[column][which] = [self.edge_between(*pair) for pair in pairs]
+        for node in np.unique(user).tolist():
+            part = finds["edge"][own.start[node] : own.start[node + 1]]
+            self.make_room(node, len(np.unique(part)) + int(self.state.nodes["contact_count"][node]))
+
+    def _learns(self, node: int) -> bool:
+        """Whether a node puts others into its contact list by itself."""
+        if node < self.n_users:
+            return len(self.state.finds) > 0
+        return bool(self.state.settings["heard_users"][0])
+
+    def make_room(self, node: int, length: int) -> None:
+        """Let a contact list grow to a length in its place; it moves where there is not enough room."""
+        if length <= int(self.rooms[node]):
+            return
+        row, contacts = self.state.nodes[node], self.state.contacts
+        start, count = int(row["contact_start"]), int(row["contact_count"])
+        moved = np.concatenate([contacts[start : start + count], np.full(length - count, -1)])
+        row["contact_start"] = len(contacts)
+        self.put(contacts=np.concatenate([contacts, moved]))
+        self.rooms[node] = length
+        self.longest_list = max(self.longest_list, length)
+
+    def set_many(self, lists: list[tuple[int, np.ndarray]]) -> None:
+        """Give many nodes other contact lists at once: pairs of a node, and the nodes in its list, ascending."""
+        pairs = [(node, other) for node, others in lists for other in others.tolist()]
+        missing = sorted({pair for pair in pairs if self.edge_between(*pair) is None})
+        if missing:
+            ends = np.array(missing, dtype=np.int64)
+            self.add_edges(ends[:, 0], ends[:, 1])
+        place, parts = len(self.state.contacts), []
+        for node, others in lists:
+            listed = np.array([self.edge_between(node, other) for other in others.tolist()], dtype=np.int64)
+            room = slice(int(self.state.nodes["contact_start"][node]), None)
+            if len(listed) <= int(self.rooms[node]):
+                self.state.contacts[room.start : room.start + len(listed)] = listed
+            else:
+                self.state.nodes["contact_start"][node] = place
+                self.rooms[node] = len(listed)
+                place += len(listed)
+                parts.append(listed)
+            self.state.nodes["contact_count"][node] = len(listed)
+        if parts:
+            self.put(contacts=np.concatenate([self.state.contacts, *parts]))
+        self.longest_list = max(self.longest_list, int(self.rooms.max(initial=1)))
 
     def _add_slots(self, slots: np.ndarray) -> None:
         state = self.state
@@ -280,6 +378,8 @@ class Tables:
             state.saved_values[profiles] = state.values[profiles]
             state.saved_profiles[profiles] = 0
         self.aim(np.flatnonzero(np.isin(self.state.targets["item"], items)))
+        if len(self.state.finds):
+            self.lead(np.flatnonzero(np.isin(self.base.own.item, items)))
         state = self.state
         shift = np.zeros(len(state.edges), dtype=np.int64)
         ends = (state.edges["sender"] == router) | (state.edges["receiver"] == router)
@@ -371,7 +471,8 @@ def build_tables(world: World, seed: Any) -> Tables:
         seed=word,
     )
 
-    lists = _contact_lists(world, Hosting(ratings, host, ratings.user_ids, router_ids, user_keys, router_keys, word))
+    hosting = Hosting(ratings, host, ratings.user_ids, router_ids, user_keys, router_keys, word)
+    lists = _contact_lists(world, hosting)
     counts = np.array([len(contacts) for contacts in lists], dtype=np.int64)
     sender = np.repeat(np.arange(n_users + n_routers), counts)
     receiver = np.concatenate(lists).astype(np.int64)
@@ -385,6 +486,12 @@ def build_tables(world: World, seed: Any) -> Tables:
     follow = [isinstance(world.user_contacts, RatedRouters), isinstance(world.router_contacts, Raters)]
     if not known.all():
         _list_known(nodes, contacts, edges, own, base, follow)
+    for part, lists_of, learned in (
+        (nodes[:n_users], world.user_contacts, LearnedRouters),
+        (nodes[n_users:], world.router_contacts, HeardUsers),
+    ):
+        if isinstance(lists_of, learned):  # what they may find waits
+            part["contact_count"] = 0
     nodes["owned_count"][:n_users] = 1
     nodes["owned_count"][n_users:] = np.diff(hosted_start)
     nodes["owned_start"] = np.cumsum(nodes["owned_count"]) - nodes["owned_count"]
@@ -465,6 +572,9 @@ def build_tables(world: World, seed: Any) -> Tables:
         finishing=np.zeros((len(nodes) if world.has_queues else 0, world.queue_limit or 0)),
         target_start=np.zeros(n_users + 1, dtype=np.int64),
         targets=np.zeros(0, dtype=TARGET),
+        finds=np.zeros(0, dtype=FIND),
+        heard=np.zeros(0),
+        reverse=np.zeros(0, dtype=np.int64),
         wishes=np.zeros(0, dtype=WISH_STATE),
         emitted=np.zeros(0),
         saved_values=values.copy() if checkpoints else np.zeros((0, learning.rank)),
@@ -475,13 +585,24 @@ def build_tables(world: World, seed: Any) -> Tables:
     tables.users_follow, tables.routers_follow = follow
     tables.router_cap = getattr(world.router_contacts, "cap", None)
     tables.rooms[:] = counts
+    tables.hosting = hosting
     tables.longest_list = int(counts.max(initial=1))
-    if world.recommendations is not None:
-        tables.set_targets(world.recommendations)
     if has_paths:
         tables.keep("paths", base.paths_of(sender, receiver))
     if isinstance(world.loss, GilbertElliott):
         tables.keep("channels", unseen_channels(len(edges)))
+    if isinstance(world.user_contacts, LearnedRouters):
+        settings["lookup_timeout"], settings["lookups"] = world.user_contacts.timeout, world.user_contacts.at_once
+        directory = np.empty(n_items, dtype=np.int64)
+        highest_weight(item_keys, router_keys, word, purposes.DIRECTORY, directory)
+        tables.find_routers(n_users + directory)
+    settings["heard_users"] = isinstance(world.router_contacts, HeardUsers)
+    settings["user_patience"] = np.inf if world.user_patience is None else world.user_patience
+    settings["router_patience"] = np.inf if world.router_patience is None else world.router_patience
+    if world.user_patience or world.router_patience or settings["heard_users"][0]:
+        tables.follow_contacts()
+    if world.recommendations is not None:
+        tables.set_targets(world.recommendations)
     return tables
 
 

@@ -14,7 +14,17 @@ from algorithms.ratings import Ratings
 from netsim.arrivals import Arrivals
 from netsim.availability import AvailabilityTrace
 from netsim.churn import Checkpoint, OnOff, Sessions
-from netsim.contacts import GivenContacts, RandomRouters, RatedRouters, Raters, RouterContacts, UserContacts
+from netsim.contacts import (
+    GivenContacts,
+    HeardUsers,
+    LearnedRouters,
+    RandomRouters,
+    RandomUsers,
+    RatedRouters,
+    Raters,
+    RouterContacts,
+    UserContacts,
+)
 from netsim.loss import GilbertElliott, Reordering
 from netsim.placement import GivenPlacement, Placement, RandomPlacement
 from netsim.recommendations import Recommendations
@@ -47,10 +57,13 @@ class World:
         Which router hosts each item. Default: its own router, or one drawn by `routers`.
     placement : RandomPlacement or GivenPlacement
         Where nodes sit on the underlay.
-    user_contacts : RatedRouters, RandomRouters or GivenContacts
+    user_contacts : RatedRouters, RandomRouters, LearnedRouters or GivenContacts
         The routers in each user's contact list.
-    router_contacts : Raters or GivenContacts
+    router_contacts : Raters, RandomUsers, HeardUsers or GivenContacts
         The users in each router's contact list.
+    user_patience, router_patience : float, optional
+        Seconds online after which a node drops a contact that it has not heard of: nothing it sent has arrived since.
+        Default: contacts stay.
     user_broadcast, router_broadcast : float, Periodic or Poisson
         When nodes broadcast; a number is a period in seconds, with a random phase.
     user_fan_out, router_fan_out : int, optional
@@ -125,6 +138,8 @@ class World:
     placement: Placement = RandomPlacement()
     user_contacts: UserContacts = RatedRouters()
     router_contacts: RouterContacts = Raters()
+    user_patience: float | None = None
+    router_patience: float | None = None
     user_broadcast: Timer | float = Periodic(10.0)
     router_broadcast: Timer | float = Periodic(10.0)
     user_fan_out: int | None = None
@@ -167,8 +182,11 @@ class World:
         self._check_type("topology", Underlay)
         self._check_routers()
         self._check_type("placement", RandomPlacement, GivenPlacement)
-        self._check_type("user_contacts", RatedRouters, RandomRouters, GivenContacts)
-        self._check_type("router_contacts", Raters, GivenContacts)
+        self._check_type("user_contacts", RatedRouters, RandomRouters, LearnedRouters, GivenContacts)
+        self._check_type("router_contacts", Raters, RandomUsers, HeardUsers, GivenContacts)
+        for name in ("user_patience", "router_patience"):
+            if getattr(self, name) is not None:
+                self._check_number(name, "a finite number of seconds > 0, or None", lambda value: 0 < value < math.inf)
         for name in ("user_broadcast", "router_broadcast"):
             self._set(name, as_timer(getattr(self, name), name=name))
         for name in ("user_fan_out", "router_fan_out"):

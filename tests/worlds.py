@@ -27,6 +27,8 @@ from netsim import (
     GilbertElliott,
     GivenContacts,
     GivenPlacement,
+    HeardUsers,
+    LearnedRouters,
     Learning,
     LogNormal,
     Normal,
@@ -36,6 +38,7 @@ from netsim import (
     Poisson,
     RandomPlacement,
     RandomRouters,
+    RandomUsers,
     RatedRouters,
     Raters,
     Recommendations,
@@ -278,13 +281,16 @@ def placements(users: tuple, routers: tuple, places: tuple) -> st.SearchStrategy
 
 def user_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
     given = st.dictionaries(st.sampled_from(users), subsets(routers)).map(GivenContacts)
-    drawn = st.builds(RandomRouters, st.integers(1, len(routers)))
-    return st.one_of(st.just(RatedRouters()), drawn, given)
+    every = st.sampled_from([None, 0.5, 1.25])
+    drawn = st.builds(RandomRouters, st.integers(1, len(routers)), every)
+    learned = st.builds(LearnedRouters, st.sampled_from([0.25, 0.6, 2.0]), st.integers(1, 3))
+    return st.one_of(st.just(RatedRouters()), drawn, given, learned)
 
 
 def router_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
     given = st.dictionaries(st.sampled_from(routers), subsets(users)).map(GivenContacts)
-    return st.one_of(st.just(Raters()), st.builds(Raters, st.integers(1, 3)), given)
+    drawn = st.builds(RandomUsers, st.integers(1, len(users)), st.sampled_from([None, 0.75]))
+    return st.one_of(st.just(Raters()), st.builds(Raters, st.integers(1, 3)), given, drawn, st.just(HeardUsers()))
 
 
 @st.composite
@@ -311,6 +317,8 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         placement=draw(placements(users, router_ids, underlay.places)),
         user_contacts=draw(user_contacts(users, router_ids)),
         router_contacts=Raters() if overtaking else draw(router_contacts(users, router_ids)),
+        user_patience=draw(st.sampled_from([None, None, 0.3, 1.0])),
+        router_patience=draw(st.sampled_from([None, None, 0.5, 2.0])),
         user_broadcast=draw(timers()),
         router_broadcast=draw(st.builds(Periodic, on_grid(1, 3), phase=on_grid(0, 3)) if overtaking else timers()),
         user_fan_out=draw(fan_outs),

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 import simpy
 
-from netsim import behaviour, serving, sessions
+from netsim import behaviour, finding, serving, sessions
 from netsim.clock import Clock
 from netsim.messages import (
     ANSWER,
     CHECKPOINT,
     CONTROL,
     EXPIRY,
+    FOUND,
     HANDOVER,
     IN_FLIGHT,
+    LOOKUP,
     MESSAGE_KINDS,
     PROFILE,
     QUERY,
@@ -58,7 +60,7 @@ class Message(simpy.Event):
     payload : float64, shape (rank,), read-only
     count : int
         The user's count, where it carries a user's profile; of a handover, the updates made; of a request, 1 for the
-        second copy.
+        second copy; of what was found, the node of the router.
     answers : ANSWER_ROW array or None
         Items named, or ratings answered.
     attempt : int
@@ -112,12 +114,21 @@ class Node:
             if engine.tables.life["departed"][number]:
                 return
             if row["online"]:
+                self.keep_contacts(tick, time)
                 first = int(row["owned_start"])
                 for profile in engine.tables.owned[first : first + int(row["owned_count"])].tolist():
                     if engine.tables.profiles["incarnation"][profile] != UNBORN:
                         self.broadcast(profile, tick)
             tick += 1
             time = next_tick(*timer, tick, time)
+
+    def keep_contacts(self, tick: int, now: float) -> None:
+        """Drop contacts that have not been heard of, before a broadcast."""
+        state = self.engine.state
+        role = "user" if self.number < self.engine.tables.n_users else "router"
+        patience = float(state.settings[f"{role}_patience"][0])
+        if patience < np.inf and len(state.heard):
+            finding.tidy(state, self.number, tick, patience, now)
 
     def sessions(self) -> Generator[simpy.Event, Any, None]:
         """Alternate between sessions online and offline."""
@@ -209,6 +220,14 @@ class Node:
         """Receive the profile that was asked for; only users do."""
         raise TypeError("only a User asks for profiles")
 
+    def take_lookup(self, message: Any) -> None:
+        """Receive the question which router hosts an item; only routers do."""
+        raise TypeError("only a Router is a directory")
+
+    def take_found(self, message: Any) -> None:
+        """Receive the name of the router that hosts an item; only users do."""
+        raise TypeError("only a User looks for routers")
+
 
 class User(Node):
     """A user: holds ratings and one profile, takes item profiles, answers requests, asks for recommendations."""
@@ -218,6 +237,37 @@ class User(Node):
         start = engine.tables.target_start
         if len(start) and start[number + 1] > start[number]:
             engine.clock.process(self.wishes())
+
+    def keep_contacts(self, tick: int, now: float) -> None:
+        """Drop contacts that have not been heard of, then look for the routers of items that are not known yet."""
+        super().keep_contacts(tick, now)
+        engine, user = self.engine, self.number
+        if not len(engine.tables.finds):
+            return
+        own = int(engine.tables.own_start[user])
+        for _ in range(int(engine.tables.settings["lookups"][0])):
+            own = finding.next_unknown(engine.state, user, own, now)
+            if own < 0:
+                return
+            edge, profile, size, fate, *arrivals = finding.look_up(engine.state, user, own, tick, now)
+            router = int(engine.tables.edges[edge]["receiver"])
+            for arrival in _copies(arrivals):
+                message = Message(engine.clock, engine.nodes[router].take_lookup)
+                message.kind = LOOKUP
+                message.edge = int(edge)
+                message.profile = int(profile)
+                message.stamp = tick
+                message.size = int(size)
+                engine.send(message, user, router, fate, arrival)
+            own += 1
+
+    def take_found(self, message: Message) -> None:
+        """Receive the name of the router that hosts an item."""
+        engine = self.engine
+        fate = finding.user_takes_found(
+            engine.state, self.number, message.profile, message.count, message.size, engine.clock.now
+        )
+        engine.landed(message, fate)
 
     def wishes(self) -> Generator[simpy.Event, Any, None]:
         """Wish for the profile of an item at each time of a Poisson process."""
@@ -281,12 +331,14 @@ class User(Node):
         engine, tables = self.engine, self.engine.tables
         fate = behaviour.user_takes_profile(
             engine.state,
+            message.edge,
             self.number,
             int(tables.edges[message.edge]["slot"]) + message.offset,
             message.stamp,
             message.emitted,
             message.payload,
             message.size,
+            engine.clock.now,
         )
         engine.landed(message, fate)
 
@@ -371,6 +423,26 @@ class Router(Node):
         engine.landed(message, fate)
         if n_named:
             self.ask(message.edge, named[:n_named], request_fate, arrivals)
+
+    def take_lookup(self, message: Message) -> None:
+        """Receive the question which router hosts an item, and answer it."""
+        engine, clock = self.engine, self.engine.clock
+        fate, host, size, found_fate, *arrivals = finding.router_takes_lookup(
+            engine.state, message.edge, self.number, message.profile, message.stamp, message.size, clock.now
+        )
+        engine.landed(message, fate)
+        if fate != CONTROL:
+            return
+        user = int(engine.tables.edges[message.edge]["sender"])
+        for arrival in _copies(arrivals):
+            found = Message(clock, engine.nodes[user].take_found)
+            found.kind = FOUND
+            found.edge = message.edge
+            found.profile = message.profile
+            found.stamp = message.stamp
+            found.count = int(host)
+            found.size = int(size)
+            engine.send(found, self.number, user, found_fate, arrival)
 
     def take_query(self, message: Message) -> None:
         """Receive a query for the profile of an item, and answer it."""

@@ -1,6 +1,7 @@
 """What is measured while a run goes on."""
 
 from netsim.probes.availability import availability
+from netsim.probes.coverage import coverage
 from netsim.probes.disclosure import disclosure
 from netsim.probes.errors import mae, objective, rmse, truth_rmse
 from netsim.probes.ranking import ranking
@@ -14,6 +15,7 @@ __all__ = [
     "Probe",
     "View",
     "availability",
+    "coverage",
     "disclosure",
     "mae",
     "objective",

@@ -1,5 +1,6 @@
 """What a probe is, and what it sees of a run."""
 
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -63,6 +64,7 @@ class View:
         self.user_profile_bytes = tables.profile_bytes()[:n_users]
         self.accounts = tables.accounts.copy()
         self.in_flight = np.array(in_flight, dtype=np.int64)
+        self._pairs = _listed_pairs(tables)
         self._ages = profile_ages(tables.state, time)
 
     @property
@@ -72,6 +74,16 @@ class View:
         if not np.array_equal(self._values, whole.value):
             whole = whole.with_values(self._values)
         return whole if self.known.all() or not self.known.any() else whole.select(self.known)
+
+    @property
+    def coverage(self) -> tuple[float, float]:
+        """Shares of the ratings given so far whose router the user lists, and whose user the router lists."""
+        up, down, routers = self._pairs
+        ratings = self.world.ratings
+        wanted = (ratings.user * len(self.world.router_ids) + routers[ratings.item])[self.known]
+        if len(wanted) == 0:
+            return math.nan, math.nan
+        return float(np.isin(wanted, up).mean()), float(np.isin(wanted, down).mean())
 
     @property
     def disclosed_by_user(self) -> np.ndarray:
@@ -129,3 +141,17 @@ class Probe(Protocol):
     def __call__(self, view: View) -> Mapping[str, float]:
         """Measure: a value for each of `columns`."""
         ...
+
+
+def _listed_pairs(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of a user and a router in his list, and in its list, as one number each; the router of each item."""
+    n_users, nodes = tables.n_users, tables.nodes
+    n_routers = len(nodes) - n_users
+    counts = nodes["contact_count"]
+    owner = np.repeat(np.arange(len(nodes)), counts)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    other = tables.edges["receiver"][tables.contacts[nodes["contact_start"][owner] + within]].astype(np.int64)
+    of_user = owner < n_users
+    up = owner[of_user] * n_routers + other[of_user] - n_users
+    down = other[~of_user] * n_routers + owner[~of_user] - n_users
+    return np.sort(up), np.sort(down), tables.profiles["node"][n_users:] - n_users

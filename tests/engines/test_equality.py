@@ -62,6 +62,7 @@ TABLES = (
     "saved_profiles",
     "queues",
     "wishes",
+    "finds",
 )
 TABLES += ("saved_slots",)
 ENGINES = {"one thread": ("compiled", 1), "two threads": ("compiled", 2), "three threads": ("compiled", 3)}
@@ -98,7 +99,17 @@ def simulation_state(simulation):
     """Everything that a run has come to, by name: the whole state and what is in flight, as bytes."""
     tables = simulation._tables
     state = {name: getattr(tables, name).tobytes() for name in ("values", "accounts", "updates", "contacts")}
-    for name in ("owned", "trace", "next_incoming", "emitted", "saved_values", "leaving", "finishing", "own_count"):
+    for name in (
+        "owned",
+        "trace",
+        "next_incoming",
+        "emitted",
+        "saved_values",
+        "leaving",
+        "finishing",
+        "own_count",
+        "heard",
+    ):
         state[name] = getattr(tables, name).tobytes()
     state["prequential"] = simulation._prequential.frame().to_csv()
     state["recommendations"] = np.sort(simulation._engine.wishes, order=["user", "number"]).tobytes()
@@ -190,6 +201,7 @@ def test_the_worlds_drawn_can_tell_engines_apart():
                 "queues": len(tables.queues) > 0,
                 "queues that are full": accounts.xs("lost_queue", level="fate").sum() > 0,
                 "messages that wait": len(tables.queues) > 0 and tables.queues["waited"].sum() > 0,
+                "routers found": accounts["found", "control"] > 0,
                 "recommendations served": (result.recommendations["outcome"] == "served").any(),
                 "scripts": len(run.scripts) > 0,
                 "user-written": any(isinstance(script, Meddler) for script in run.scripts),

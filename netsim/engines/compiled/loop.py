@@ -34,7 +34,20 @@ from netsim.engines.compiled.calendar import (
     peek,
     push,
 )
-from netsim.messages import ANSWER, CONTROL, HANDOVER, IN_FLIGHT, PROFILE, QUERY, REPLY, REQUEST, message_size
+from netsim.finding import look_up, next_unknown, router_takes_lookup, tidy, user_takes_found
+from netsim.messages import (
+    ANSWER,
+    CONTROL,
+    FOUND,
+    HANDOVER,
+    IN_FLIGHT,
+    LOOKUP,
+    PROFILE,
+    QUERY,
+    REPLY,
+    REQUEST,
+    message_size,
+)
 from netsim.queueing import processes
 from netsim.serving import ask, begin_wish, expire, next_wish, router_takes_query, user_takes_answer
 from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
@@ -254,6 +267,22 @@ def _expiry(state, queue, memory, boxes, user, number, attempt, now, window, win
 
 
 @partial(kernel, inline=False)
+def _post_both(
+    state, queue, memory, boxes, to, arrival, copy_arrival, edge, receiver, batch, window, windows_per_second
+):
+    """Put a message, and the second copy that the network may have made, onto their way."""
+    me, status, slot = memory.lane[0], np.int64(DONE), state.edges[edge].slot
+    for n in range(2):
+        time = arrival if n == 0 else copy_arrival
+        if time != math.inf:
+            posted = _post(
+                me, queue, boxes, state.edges, to, time, edge, receiver, slot, batch, window, windows_per_second
+            )
+            status = max(status, posted)
+    return status
+
+
+@partial(kernel, inline=False)
 def _query(state, queue, memory, boxes, user, number, attempt, now, window, windows_per_second):
     """Send a query, and plan the end of its time-out."""
     me, status = memory.lane[0], np.int64(DONE)
@@ -262,24 +291,9 @@ def _query(state, queue, memory, boxes, user, number, attempt, now, window, wind
         router = state.edges[edge].receiver
         to = memory.lane_of[router]
         batch = _new_batch(me, queue, boxes, to, QUERY, profile, stamp, now, size, 0, 0)
-        for n in range(2):
-            time = arrival if n == 0 else copy_arrival
-            if time != math.inf:
-                posted = _post(
-                    me,
-                    queue,
-                    boxes,
-                    state.edges,
-                    to,
-                    time,
-                    edge,
-                    router,
-                    state.edges[edge].slot,
-                    batch,
-                    window,
-                    windows_per_second,
-                )
-                status = max(status, posted)
+        status = _post_both(
+            state, queue, memory, boxes, to, arrival, copy_arrival, edge, router, batch, window, windows_per_second
+        )
     push(queue, state.edges, now + state.settings[0].wish_timeout, user, EXPIRY_EVENT, number, attempt)
     return status
 
@@ -295,24 +309,9 @@ def _answer(state, queue, memory, boxes, edge, batch, router, now, window, windo
         to = memory.lane_of[user]
         answer = _new_batch(me, queue, boxes, to, ANSWER, profile, stamp, now, size, 0, 0)
         _fill_payload(me, queue, boxes, to, answer, state.values, profile)
-        for n in range(2):
-            time = arrival if n == 0 else copy_arrival
-            if time != math.inf:
-                posted = _post(
-                    me,
-                    queue,
-                    boxes,
-                    state.edges,
-                    to,
-                    time,
-                    edge,
-                    user,
-                    state.edges[edge].slot,
-                    answer,
-                    window,
-                    windows_per_second,
-                )
-                status = max(status, posted)
+        status = _post_both(
+            state, queue, memory, boxes, to, arrival, copy_arrival, edge, user, answer, window, windows_per_second
+        )
     return status
 
 
@@ -325,12 +324,65 @@ def _served(state, queue, memory, batch, user, now):
         me.log_top += 1
 
 
+@partial(kernel, inline=False)
+def _tidy(state, node, tick, now):
+    """Let a node drop contacts that it has not heard of."""
+    s = state.settings[0]
+    patience = s.user_patience if node < state.own_count.shape[0] else s.router_patience
+    if patience < math.inf:
+        tidy(state, node, tick, patience, now)
+
+
+@partial(kernel, inline=False)
+def _look_up(state, queue, memory, boxes, user, tick, now, window, windows_per_second):
+    """Let a user look for the routers of items that he does not know yet."""
+    me, status = memory.lane[0], np.int64(DONE)
+    own = state.own_start[user]
+    for _ in range(state.settings[0].lookups):
+        own = next_unknown(state, user, own, now)
+        if own < 0:
+            break
+        edge, profile, size, fate, arrival, copy_arrival = look_up(state, user, own, tick, now)
+        own += 1
+        if fate == IN_FLIGHT:
+            router = state.edges[edge].receiver
+            to = memory.lane_of[router]
+            batch = _new_batch(me, queue, boxes, to, LOOKUP, profile, tick, now, size, 0, 0)
+            posted = _post_both(
+                state, queue, memory, boxes, to, arrival, copy_arrival, edge, router, batch, window, windows_per_second
+            )
+            status = max(status, posted)
+    return status
+
+
+@partial(kernel, inline=False)
+def _found(state, queue, memory, boxes, edge, batch, router, now, window, windows_per_second):
+    """Let a directory take a look-up, and answer it."""
+    me, b, status = memory.lane[0], queue.batches[batch], np.int64(DONE)
+    profile, stamp = np.int64(b.profile), b.stamp
+    taken, host, size, fate, arrival, copy_arrival = router_takes_lookup(
+        state, edge, router, profile, stamp, b.size, now
+    )
+    if taken == CONTROL and fate == IN_FLIGHT:
+        user = state.edges[edge].sender
+        to = memory.lane_of[user]
+        found = _new_batch(me, queue, boxes, to, FOUND, profile, stamp, now, size, host, 0)
+        status = _post_both(
+            state, queue, memory, boxes, to, arrival, copy_arrival, edge, user, found, window, windows_per_second
+        )
+    return status
+
+
 @kernel
 def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_second):
     """Let a node broadcast its profiles, and plan its next tick."""
     me, row = memory.lane[0], state.nodes[node]
     status = DONE
     if row.online:
+        if state.heard.shape[0] > 0:
+            _tidy(state, node, tick, now)
+        if state.finds.shape[0] > 0 and node < state.own_count.shape[0]:
+            status = _look_up(state, queue, memory, boxes, node, tick, now, window, windows_per_second)
         count = _rating_count(state, node)
         for n in range(row.owned_count):
             profile = state.owned[row.owned_start + n]
@@ -404,7 +456,7 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
     n_named, fate, arrival, copy_arrival = np.int64(0), np.int64(IN_FLIGHT), math.inf, math.inf
     if b.kind == PROFILE:
         if receiver < state.own_start.shape[0] - 1:
-            user_takes_profile(state, receiver, slot, b.stamp, b.emitted, queue.payloads[batch], b.size)
+            user_takes_profile(state, edge, receiver, slot, b.stamp, b.emitted, queue.payloads[batch], b.size, now)
         else:
             _, n_named, fate, arrival, copy_arrival = router_takes_profile(
                 state,
@@ -483,6 +535,10 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
         router_takes_handover(state, receiver, b.profile, b.attempt, b.count, queue.payloads[batch], b.size)
     elif b.kind == QUERY:
         status = _answer(state, queue, memory, boxes, edge, batch, receiver, now, window, windows_per_second)
+    elif b.kind == LOOKUP:
+        status = _found(state, queue, memory, boxes, edge, batch, receiver, now, window, windows_per_second)
+    elif b.kind == FOUND:
+        user_takes_found(state, receiver, np.int64(b.profile), np.int64(b.count), b.size, now)
     elif b.kind == ANSWER:
         _served(state, queue, memory, batch, receiver, now)
     if n_named > 0 and fate == IN_FLIGHT:
@@ -523,6 +579,9 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
         copies = 2 if state.settings[0].duplication > 0.0 else 1
         me.need_events = copies * node.owned_count * node.contact_count
         me.need_batches = me.need_events if state.settings[0].attach_ratings else node.owned_count
+        if state.finds.shape[0] > 0:
+            me.need_events += 2 * state.settings[0].lookups
+            me.need_batches += state.settings[0].lookups
         me.need_answers = 0
     elif batch < 0:
         me.need_events, me.need_batches, me.need_answers = 3, 1, 0
