@@ -230,8 +230,8 @@ class Taken(MessageTrace):
 seen = []
 
 
-@many
-@given(runs())
+@settings(many, max_examples=120)
+@given(runs(forgets=False, moves=False))
 def follow(run):
     trace = Taken(run)
     followed = Simulation(run.world, seed=run.seed, trace=trace, probes=[staleness()])
