@@ -5,5 +5,7 @@ They follow scikit-learn: `__init__` stores, `fit` checks and returns the solver
 
 from algorithms.solvers.als import AlternatingLeastSquares
 from algorithms.solvers.convergence import ConvergenceWarning
+from algorithms.solvers.observed import Observed, as_observed
+from algorithms.solvers.rdmc import RDMC, RDMCSolution
 
-__all__ = ["AlternatingLeastSquares", "ConvergenceWarning"]
+__all__ = ["RDMC", "AlternatingLeastSquares", "ConvergenceWarning", "Observed", "RDMCSolution", "as_observed"]

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.chance import USER, entity_keys
 from algorithms.distributions import Constant, Empirical, Exponential, Gamma, LogNormal, Pareto, Uniform, Weibull
 from algorithms.ratings import Ratings
-from netsim.churn import Diurnal, OnOff, Sessions, first_online, session_length
+from netsim.churn import Diurnal, OnOff, Sessions
 from netsim.sessions import session_end
 from netsim.simulation import simulate
 from netsim.tables import build_tables
@@ -97,15 +96,6 @@ def test_routers_and_users_of_the_same_id_come_and_go_on_their_own():
     users, routers = watched(2000, until=5.0, every=5.0, user_churn=CHURN, router_churn=CHURN)
     table = np.bincount(2 * users[0] + routers[0], minlength=4).reshape(2, 2)
     assert stats.chi2_contingency(table).pvalue > ALPHA
-
-
-def test_drawn_lengths_are_exponential_and_independent():
-    keys = entity_keys(USER, range(2000))
-    lengths = np.array([[session_length(np.uint64(1), key, n, 7.0) for n in range(1, 11)] for key in keys])
-    assert stats.kstest(lengths.ravel(), stats.expon(scale=7).cdf).pvalue > ALPHA
-    assert stats.spearmanr(lengths[:, :-1].ravel(), lengths[:, 1:].ravel()).pvalue > ALPHA
-    began_online = np.array([first_online(np.uint64(1), key, 1.0, 1.0) for key in keys])
-    assert stats.ks_2samp(lengths[began_online, 0], lengths[~began_online, 0]).pvalue > ALPHA
 
 
 # -- any distribution of lengths ---------------------------------------------------------------------------------------

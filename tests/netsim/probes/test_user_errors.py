@@ -1,3 +1,4 @@
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -70,7 +71,9 @@ def test_nan_where_nobody_is_online_and_rules_and_plots_pass_over_it(engine):
     assert np.isnan(values).tolist() == [False, False, False, True, True, False, False]
     assert result.find(Target("test_rmse_online", at_most=float(values.min()))).reached
     assert result.find(Plateau("test_rmse_online", window=5.0, tolerance=100.0)).reached
-    assert len(plots.convergence(result, metrics=["test_rmse_online"]).lines) == 1
+    axes = plots.convergence(result, metrics=["test_rmse_online"])
+    assert len(axes.lines) == 1
+    plt.close(axes.figure)
     never = simulate(NOBODY, until=5.0, seed=1, engine=engine, probes=[rmse_online(DATA.test)])
     assert np.isnan(never.probes["test_rmse_online"]).all()
     assert not never.find(Target("test_rmse_online", at_most=1e9)).reached
