@@ -280,8 +280,14 @@ class Ratings:
             )
         if not kept.any():
             raise ValueError("mask must keep at least one rating, got all False; check its condition")
-        fields = self._fields()
-        return self._made(**{name: _chosen(content, kept) for name, content in fields.items()})
+        return self._selected(kept)
+
+    def _selected(self, kept: np.ndarray) -> "Ratings":
+        return self._made(**{name: _chosen(content, kept) for name, content in self._fields().items()})
+
+    def none(self) -> "Ratings":
+        """Give the same users, items and scale without a rating, as a network has them before the first one comes."""
+        return self._selected(np.zeros(self.n_ratings, dtype=bool))
 
     def with_values(self, values: ArrayLike) -> "Ratings":
         """Give the same pairs other values.

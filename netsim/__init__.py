@@ -54,6 +54,7 @@ from netsim.probes import (
     traffic,
     truth_rmse,
     updates_per_node,
+    waiting,
 )
 from netsim.recommendations import Recommendations
 from netsim.result import Result
@@ -167,6 +168,7 @@ __all__ = [
     "traffic",
     "truth_rmse",
     "updates_per_node",
+    "waiting",
     "watts_strogatz",
     "waxman",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from algorithms.chance import seed_word
 from algorithms.ratings import Ratings
 
 __all__ = ["Arrivals"]
@@ -53,6 +54,11 @@ class Arrivals:
         object.__setattr__(self, "times", times)
         if self.join not in ("first_rating", "start"):
             raise ValueError(f"Arrivals: join must be 'first_rating' or 'start', got {self.join!r}")
+        for change in self.changes:
+            if not isinstance(change, tuple | list) or len(change) != 3:
+                raise ValueError(
+                    f"Arrivals: changes must hold triples (seconds, number of a rating, value), got {change!r}"
+                )
         changes = tuple((float(time), int(which), float(value)) for time, which, value in self.changes)
         for time, which, value in changes:
             if not (0 < time < math.inf and 0 <= which < len(times) and math.isfinite(value)):
@@ -71,7 +77,8 @@ class Arrivals:
         ratings : Ratings
             Those of the world, with timestamps.
         span : float
-            Simulated seconds from the first arrival, just after time 0, to the last.
+            Simulated seconds from the first arrival, just after time 0, to the last. A run until then leaves out what
+            happens at its end: run a little longer.
         known : float
             Share of the ratings, the earliest, that is there from the start, in [0, 1).
         join : {"first_rating", "start"}
@@ -90,6 +97,8 @@ class Arrivals:
         stamps = ratings.timestamp
         order = np.argsort(stamps, kind="stable")
         late = order[n_known:]
+        if len(late) == 0:
+            return cls(np.zeros(len(ratings)), join=join)
         first, last = stamps[late[0]], stamps[late[-1]]
         times = np.zeros(len(ratings))
         # A little after 0, where 0 means "from the start".
@@ -114,7 +123,7 @@ class Arrivals:
         join : {"first_rating", "start"}
         """
         _check_span("drawn", span)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed_word(seed))
         times = span * (1.0 - rng.random(len(ratings)))
         times[rng.permutation(len(ratings))[: _number_known("drawn", known, len(ratings))]] = 0.0
         return cls(times, join=join)
@@ -132,6 +141,8 @@ class Arrivals:
         """
         _check_span("of_users", at, "at")
         index = {name: number for number, name in enumerate(ratings.user_ids)}
+        if isinstance(users, str):
+            raise ValueError(f"of_users: users must be a list of ids, got the text {users!r}; pass [{users!r}]")
         chosen = list(users)
         for name in chosen:
             if name not in index:
@@ -154,9 +165,14 @@ class Arrivals:
         seed : int or anything `numpy.random.default_rng` takes
         """
         _check_span("with_changes", span)
-        if not 0 <= share <= 1:
+        if not isinstance(share, int | float) or isinstance(share, bool) or not 0 <= share <= 1:
             raise ValueError(f"with_changes: share must be in [0, 1], got {share!r}; pass a fraction, not a percentage")
-        rng = np.random.default_rng(seed)
+        if len(ratings) != len(self.times):
+            raise ValueError(
+                f"with_changes: ratings must be the {len(self.times)} that these arrivals were made from, got "
+                f"{len(ratings)}"
+            )
+        rng = np.random.default_rng(seed_word(seed))
         values = np.unique(ratings.value)
         candidates = np.flatnonzero(self.times < span)
         chosen = np.sort(rng.permutation(candidates)[: round(share * len(candidates))])
@@ -167,7 +183,7 @@ class Arrivals:
             if len(others):
                 time = begun + (span - begun) * (1.0 - rng.random())
                 changes.append((time, which, float(rng.choice(others))))
-        return Arrivals(self.times, tuple(changes), self.join)
+        return Arrivals(self.times, self.changes + tuple(changes), self.join)
 
     @cached_property
     def digest(self) -> str:

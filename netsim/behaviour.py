@@ -13,11 +13,11 @@ from functools import partial
 import numpy as np
 
 from algorithms import purposes
-from algorithms.chance import combine, draw, further
+from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
 from netsim.accounting import account
-from netsim.crossing import cross
+from netsim.crossing import cross, of_copy
 from netsim.finding import enlist, hear
 from netsim.messages import (
     CONTROL,
@@ -140,10 +140,11 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
         account(state, PROFILE, SENT, size)
         if fate != IN_FLIGHT:
             account(state, PROFILE, fate, size)
-        n_bytes += size
-        if state.settings[0].attach_ratings and state.edges[edge].disclosed < state.edges[edge].attached:
-            _disclose_attached(state, edge)
-        n_sent += 1
+        if fate != LOST_QUEUE:  # what the queue of the own uplink drops never leaves the machine
+            n_bytes += size
+            n_sent += 1
+            if state.settings[0].attach_ratings and state.edges[edge].disclosed < state.edges[edge].attached:
+                _disclose_attached(state, edge)
         sent[n_messages] = edge
         fates[n_messages] = fate
         sizes[n_messages] = size
@@ -277,7 +278,7 @@ def router_takes_profile(state, edge, router, slot, stamp, count, emitted, paylo
             enlist(state, router, state.reverse[edge], now)
         if state.settings[0].attach_ratings:
             user = state.edges[edge].sender
-            _learn_attached(state, user, router, slot)
+            _learn_attached(state, user, router, slot, count)
         fate, n_named = _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named)
     account(state, PROFILE, fate, size)
     if n_named > 0:
@@ -325,7 +326,6 @@ def user_takes_request(state, edge, attempt, copy, answers, size, now):
         own = _own_position(state, user, state.owned[first + answers[n].offset] - n_users)
         if own >= 0:
             answers[n].state, answers[n].value = RATED, state.own_value[own]
-            _disclose(state, own, link.receiver)
         else:
             answers[n].state, answers[n].value = NOT_RATED, 0.0
     state.profiles[user].stamp += 1
@@ -336,8 +336,8 @@ def user_takes_request(state, edge, attempt, copy, answers, size, now):
         edge,
         False,
         reply_size,
-        _of_copy(draw(state.settings[0].seed, purposes.REPLY_LOSS, pair, attempt), copy),
-        _of_copy(draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt), copy),
+        of_copy(draw(state.settings[0].seed, purposes.REPLY_LOSS, pair, attempt), copy),
+        of_copy(draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt), copy),
         now,
     )
     account(state, REPLY, SENT, reply_size)
@@ -345,15 +345,14 @@ def user_takes_request(state, edge, attempt, copy, answers, size, now):
         account(state, REPLY, reply_fate, reply_size)
     if reply_copy != math.inf:
         account(state, REPLY, SENT, reply_size)
-    state.nodes[user].profiles_sent += 1
-    state.nodes[user].bytes_sent += reply_size
+    if reply_fate != LOST_QUEUE:
+        state.nodes[user].profiles_sent += 1
+        state.nodes[user].bytes_sent += reply_size
+        for n in range(answers.shape[0]):
+            own = _own_position(state, user, state.owned[first + answers[n].offset] - n_users)
+            if own >= 0:
+                _disclose(state, own, link.receiver)
     return CONTROL, state.profiles[user].stamp, reply_fate, reply_arrival, reply_copy
-
-
-@kernel
-def _of_copy(word, copy):
-    """Word of chance for the answer to a message, or to the second copy of it."""
-    return further(word, 2001) if copy > 0 else word
 
 
 @partial(kernel, inline=False)
@@ -370,11 +369,17 @@ def router_takes_reply(state, edge, router, slot, attempt, stamp, count, emitted
         hear(state, edge, False, now)
         if attempt == state.slots[slot].attempt:
             state.slots[slot].deadline = -math.inf
+        late = count < state.slots[slot].count
         _see_count(state, router, slot, count)
         first = state.nodes[router].owned_start
         for n in range(answers.shape[0]):
             offset = answers[n].offset
-            _learn(state, state.owned[first + offset], slot + offset, answers[n].state, answers[n].value)
+            if not late:
+                _learn(state, state.owned[first + offset], slot + offset, answers[n].state, answers[n].value)
+            elif answers[n].state == RATED and state.slots[slot + offset].state == UNASKED:
+                # Better than nothing, until the newer answer comes that it will be asked for.
+                _learn(state, state.owned[first + offset], slot + offset, RATED, answers[n].value)
+                state.slots[slot + offset].state = CONFIRM
         if state.settings[0].discard_stale and stamp <= state.slots[slot].taken:
             fate = STALE
         else:
@@ -500,7 +505,8 @@ def _send_request(state, edge, n_named, now):
         account(state, REQUEST, fate, size)
     if copy_arrival != math.inf:
         account(state, REQUEST, SENT, size)
-    state.nodes[link.receiver].bytes_sent += size
+    if fate != LOST_QUEUE:
+        state.nodes[link.receiver].bytes_sent += size
     return fate, arrival, copy_arrival
 
 
@@ -515,16 +521,19 @@ def _learn(state, profile, slot, answer, value):
 
 
 @partial(kernel, inline=False)
-def _learn_attached(state, user, router, slot):
-    """A router learns from the ratings that a user attached to his profile."""
+def _learn_attached(state, user, router, slot, count):
+    """A router learns from the ratings that a user attached to a profile which carries his count of that moment.
+
+    What he has given or changed since was not attached.
+    """
     first = state.nodes[router].owned_start
     n_users = state.own_start.shape[0] - 1
     for offset in range(state.nodes[router].owned_count):
         profile = state.owned[first + offset]
         own = _own_position(state, user, profile - n_users)
-        if own >= 0:
+        if own >= 0 and state.own_revision[own] <= count:
             _learn(state, profile, slot + offset, RATED, state.own_value[own])
-        else:
+        elif own < 0:
             _learn(state, profile, slot + offset, NOT_RATED, 0.0)
 
 

@@ -15,10 +15,16 @@ from netsim.queueing import leave
 from netsim.rules import call_delay, call_loss
 from netsim.state import HELD_BACK, JITTER, UNSEEN
 
-__all__ = ["cross"]
+__all__ = ["cross", "of_copy"]
 
 # Further words of a message's draws; small numbers are left to distributions that need several words.
-_PATH_LOSS, _COPY, _HOLD_BACK, _EXTRA = 1001, 1002, 1003, 1004
+_PATH_LOSS, _COPY, _HOLD_BACK, _EXTRA, _ANSWER_TO_COPY = 1001, 1002, 1003, 1004, 2001
+
+
+@kernel
+def of_copy(word, copy):
+    """Word of chance for the answer to a message, or to the second copy of it."""
+    return further(word, _ANSWER_TO_COPY) if copy > 0 else word
 
 
 @kernel

@@ -54,7 +54,7 @@ def _rehost(tables: Tables, engine: Engine, quitter: int, now: float, *, with_pr
     n_users = tables.n_users
     row = tables.nodes[quitter]
     profiles = tables.owned[row["owned_start"] : row["owned_start"] + row["owned_count"]].copy()
-    staying = n_users + np.flatnonzero(~tables.life["departed"][n_users:])
+    staying = n_users + np.flatnonzero(~tables.life["departed"][n_users:] & tables.life["present"][n_users:])
     online = staying[tables.nodes["online"][staying]]
     candidates = online if len(online) else staying
     if len(candidates) == 0 or len(profiles) == 0:

@@ -14,7 +14,18 @@ from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from netsim.accounting import account
 from netsim.crossing import cross
-from netsim.messages import CONTROL, FOUND, IN_FLIGHT, LOOKUP, LOST_LINK, LOST_OFFLINE, SENT, STALE, message_size
+from netsim.messages import (
+    CONTROL,
+    FOUND,
+    IN_FLIGHT,
+    LOOKUP,
+    LOST_LINK,
+    LOST_OFFLINE,
+    LOST_QUEUE,
+    SENT,
+    STALE,
+    message_size,
+)
 
 __all__ = ["enlist", "hear", "look_up", "next_unknown", "router_takes_lookup", "tidy", "user_takes_found"]
 
@@ -119,7 +130,8 @@ def look_up(state, user, own, tick, now):
         account(state, LOOKUP, fate, size)
     if copy_arrival != math.inf:
         account(state, LOOKUP, SENT, size)
-    state.nodes[user].bytes_sent += size
+    if fate != LOST_QUEUE:
+        state.nodes[user].bytes_sent += size
     return edge, profile, size, fate, arrival, copy_arrival
 
 
@@ -159,7 +171,8 @@ def router_takes_lookup(state, edge, router, profile, stamp, size, now):
         account(state, FOUND, fate, found_size)
     if copy_arrival != math.inf:
         account(state, FOUND, SENT, found_size)
-    state.nodes[router].bytes_sent += found_size
+    if fate != LOST_QUEUE:
+        state.nodes[router].bytes_sent += found_size
     return CONTROL, host, found_size, fate, arrival, copy_arrival
 
 

@@ -8,6 +8,8 @@ from netsim.tables import Tables
 
 __all__ = ["give_rating", "join_item", "join_user"]
 
+LARGEST_COUNT = 2**31  # what a slot can hold
+
 
 def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
     """Let a user rate an item, or change his rating; both join if they have not yet.
@@ -47,11 +49,15 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
     own.value[place] = value
     router = int(state.profiles["node"][profile])
     if known:
+        if state.own_count[user] + CHANGE >= LARGEST_COUNT:
+            times = int(state.own_count[user]) // CHANGE
+            raise ValueError(f"user number {user} cannot change his ratings more than {times} times; change fewer")
         state.own_count[user] += CHANGE
     else:
         own.known[place] = True
         state.own_count[user] += 1
         state.profiles["known"][user] += 1
+    own.revision[place] = state.own_count[user]
     down = tables.edge_between(router, user)
     if down is not None:
         slot = int(state.edges["slot"][down] + state.profiles["offset"][profile])

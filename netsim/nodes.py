@@ -77,7 +77,9 @@ def recommendations_table(ratings: Ratings, log: np.ndarray) -> pd.DataFrame:
             "asked": rows["asked"],
             "finished": rows["finished"],
             "attempts": rows["attempts"].astype(np.int64),
-            "outcome": pd.Series([names[code] for code in rows["outcome"].tolist()], dtype=object),
+            "outcome": pd.Series(
+                [names[code] for code in rows["outcome"].tolist()], dtype="str" if len(rows) else object
+            ),
             "predicted": np.clip(rows["predicted"], ratings.scale.low, ratings.scale.high),
             "rating": rows["rating"],
         }

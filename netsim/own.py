@@ -23,6 +23,8 @@ class OwnRatings:
     item : int64, shape (n,)
     value : float64, shape (n,)
     known : bool, shape (n,)
+    revision : int64, shape (n,)
+        The user's count when the rating was given or changed last; 0 for those from the start.
     foreseen : bool, shape (n,)
         Which stand in the world's ratings, in the same order.
     """
@@ -33,6 +35,7 @@ class OwnRatings:
         self.item = np.array(ratings.by_user.index)
         self.value = np.array(ratings.by_user.value)
         self.known = np.array(known, dtype=bool)
+        self.revision = np.zeros(len(self.item), dtype=np.int64)
         self.foreseen = np.ones(len(self.item), dtype=bool)
         self._key_pairs()
 
@@ -51,7 +54,7 @@ class OwnRatings:
         first, last = int(self.start[user]), int(self.start[user + 1])
         place = first + int(np.searchsorted(self.item[first:last], item))
         self.start[user + 1 :] += 1
-        for name, value in (("item", item), ("value", 0.0), ("known", False), ("foreseen", False)):
+        for name, value in (("item", item), ("value", 0.0), ("known", False), ("revision", 0), ("foreseen", False)):
             setattr(self, name, np.insert(getattr(self, name), place, value))
         self._key_pairs()
         return place

@@ -12,6 +12,9 @@ __all__ = ["Prequential"]
 
 COLUMNS = ("time", "user", "item", "rating", "predicted", "item_mean", "user_ratings", "item_ratings")
 
+TYPES = dict.fromkeys(("time", "rating", "predicted", "item_mean"), "float64")
+TYPES |= dict.fromkeys(("user_ratings", "item_ratings"), "int64")
+
 
 class Prequential:
     """Predictions of ratings at the moment they come, and those of a running mean of the item beside them.
@@ -75,7 +78,7 @@ class Prequential:
         `item_mean`, what a running mean of the item predicted (of all ratings, where the item had none);
         `user_ratings` and `item_ratings`, how many the two had then.
         """
-        table = pd.DataFrame(self._rows, columns=list(COLUMNS))
+        table = pd.DataFrame(self._rows, columns=list(COLUMNS)).astype(TYPES)
         for name, ids in (("user", self._ratings.user_ids), ("item", self._ratings.item_ids)):
             table[name] = id_column([ids[number] for number in table[name].tolist()])
         return table

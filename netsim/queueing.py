@@ -6,6 +6,8 @@ finds `limit` others in a queue, the one that is served included, is dropped.
 
 import math
 
+import numpy as np
+
 from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
@@ -55,7 +57,8 @@ def serve(state, node, sender_key, kind, profile, stamp, now):
     queue, limit = state.queues[node], state.finishing.shape[1]
     if limit > 0 and queue.taken >= limit and state.finishing[node, queue.taken % limit] > now:
         return math.inf
-    pair = combine(combine(sender_key, state.nodes[node].key), kind * 2**32 + profile + 1)
+    what = combine(state.profiles[profile].key if profile >= 0 else np.uint64(0), kind)
+    pair = combine(combine(sender_key, state.nodes[node].key), what)
     word = draw(state.settings[0].seed, purposes.SERVICE, pair, stamp)
     start = max(now, queue.free)
     end = start + sample(state.laws, state.pool, queue.service, word)

@@ -308,8 +308,7 @@ class Result:
         fields |= {
             name: _read_table(place / f"{name}.csv", head["columns"].get(name, {}), head["rows"].get(name))
             for name in TABLES
-            if name in head["columns"]
-            or name not in ("prequential", "recommendations")  # which results of the first versions lack
+            if name in head["columns"] or name not in LATER
         }
         fields |= _read_arrays(place / ARRAYS)
         return cls(**fields)

@@ -14,8 +14,19 @@ from algorithms.chance import combine, draw, uniform
 from algorithms.compilation import kernel
 from algorithms.updates import inner
 from netsim.accounting import account
-from netsim.crossing import cross
-from netsim.messages import ANSWER, CONTROL, IN_FLIGHT, LOST_LINK, LOST_OFFLINE, QUERY, SENT, STALE, message_size
+from netsim.crossing import cross, of_copy
+from netsim.messages import (
+    ANSWER,
+    CONTROL,
+    IN_FLIGHT,
+    LOST_LINK,
+    LOST_OFFLINE,
+    LOST_QUEUE,
+    QUERY,
+    SENT,
+    STALE,
+    message_size,
+)
 from netsim.state import ATTEMPTS, NOTHING, OPEN, REFUSED, SERVED, TIMED_OUT, UNBORN, WISHES
 
 __all__ = ["ask", "begin_wish", "expire", "fill_wish", "next_wish", "router_takes_query", "user_takes_answer"]
@@ -26,6 +37,18 @@ def next_wish(state, user, number, previous):
     """Time in seconds of wish number `number` (from 0) of a user, where the one before was at `previous`."""
     seed, key = state.settings[0].seed, state.nodes[user].key
     return previous - state.settings[0].wish_gap * math.log(uniform(draw(seed, purposes.WISH_GAP, key, number)))
+
+
+@kernel
+def _place(state, user, number):
+    """Row of an open wish by its number, or of one that is free for number -1; -1 where there is none."""
+    for n in range(user * WISHES, (user + 1) * WISHES):
+        if state.wishes[n].is_open:
+            if state.wishes[n].number == number:
+                return n
+        elif number == -1:
+            return n
+    return -1
 
 
 @partial(kernel, inline=False)
@@ -49,10 +72,11 @@ def begin_wish(state, user, number, now, row):
     first, last = state.target_start[user], state.target_start[user + 1]
     word = draw(state.settings[0].seed, purposes.WISH_TARGET, state.nodes[user].key, number)
     target = first + np.int64(uniform(word) * (last - first))
-    wish = state.wishes[user * WISHES + number % WISHES]
-    if wish.is_open:
+    place = _place(state, user, -1)
+    if place < 0:
         fill_wish(state, user, number, target, 0, now, now, math.nan, REFUSED, row)
         return REFUSED
+    wish = state.wishes[place]
     wish.number, wish.target, wish.asked, wish.attempt, wish.is_open = number, target, now, 0, True
     return OPEN
 
@@ -69,7 +93,7 @@ def ask(state, user, number, now):
     arrival, copy_arrival : float64
         As `cross` gives them.
     """
-    wish = state.wishes[user * WISHES + number % WISHES]
+    wish = state.wishes[_place(state, user, number)]
     target = state.targets[wish.target]
     edge, profile = np.int64(target.edge), state.own_start.shape[0] - 1 + np.int64(target.item)
     stamp = number * ATTEMPTS + wish.attempt
@@ -89,7 +113,8 @@ def ask(state, user, number, now):
         account(state, QUERY, fate, size)
     if copy_arrival != math.inf:
         account(state, QUERY, SENT, size)
-    state.nodes[user].bytes_sent += size
+    if fate != LOST_QUEUE:
+        state.nodes[user].bytes_sent += size
     return edge, profile, stamp, size, fate, arrival, copy_arrival
 
 
@@ -102,9 +127,10 @@ def expire(state, user, number, attempt, now, row):
     int
         OPEN where the user must ask again now, TIMED_OUT where the row is filled, NOTHING else.
     """
-    wish = state.wishes[user * WISHES + number % WISHES]
-    if not wish.is_open or wish.number != number or wish.attempt != attempt:
+    place = _place(state, user, number)
+    if place < 0 or state.wishes[place].attempt != attempt:
         return NOTHING
+    wish = state.wishes[place]
     if attempt < state.settings[0].retries and state.nodes[user].online:
         wish.attempt += 1
         return OPEN
@@ -114,8 +140,10 @@ def expire(state, user, number, attempt, now, row):
 
 
 @partial(kernel, inline=False)
-def router_takes_query(state, edge, router, profile, stamp, size, now):
+def router_takes_query(state, edge, router, profile, stamp, copy, size, now):
     """A router is asked for the profile of an item, and answers if it hosts it.
+
+    `copy` is 1 for the second copy that the network made of the query, else 0; its answer has draws of its own.
 
     Returns
     -------
@@ -140,8 +168,8 @@ def router_takes_query(state, edge, router, profile, stamp, size, now):
         edge,
         True,
         answer_size,
-        draw(state.settings[0].seed, purposes.ANSWER_LOSS, pair, stamp),
-        draw(state.settings[0].seed, purposes.ANSWER_DELAY, pair, stamp),
+        of_copy(draw(state.settings[0].seed, purposes.ANSWER_LOSS, pair, stamp), copy),
+        of_copy(draw(state.settings[0].seed, purposes.ANSWER_DELAY, pair, stamp), copy),
         now,
     )
     account(state, ANSWER, SENT, answer_size)
@@ -149,8 +177,9 @@ def router_takes_query(state, edge, router, profile, stamp, size, now):
         account(state, ANSWER, fate, answer_size)
     if copy_arrival != math.inf:
         account(state, ANSWER, SENT, answer_size)
-    state.nodes[router].profiles_sent += 1
-    state.nodes[router].bytes_sent += answer_size
+    if fate != LOST_QUEUE:
+        state.nodes[router].profiles_sent += 1
+        state.nodes[router].bytes_sent += answer_size
     return CONTROL, True, answer_size, fate, arrival, copy_arrival
 
 
@@ -164,13 +193,14 @@ def user_takes_answer(state, user, stamp, payload, size, now, row):
         CONTROL where it serves a wish, and the row is filled; STALE where it comes too late.
     """
     number = stamp // ATTEMPTS
-    wish = state.wishes[user * WISHES + number % WISHES]
+    place = _place(state, user, number)
     if not state.nodes[user].online:
         fate = LOST_OFFLINE
-    elif not wish.is_open or wish.number != number:
+    elif place < 0:
         fate = STALE
     else:
         fate = CONTROL
+        wish = state.wishes[place]
         wish.is_open = False
         predicted = inner(state.values[user], payload)
         fill_wish(state, user, number, wish.target, wish.attempt + 1, wish.asked, now, predicted, SERVED, row)

@@ -255,8 +255,11 @@ class Simulation:
         """
         node, number = self._node(user, None), self._item(item)
         scale = self.world.ratings.scale
-        if not isinstance(value, int | float | np.number) or not scale.low <= value <= scale.high:
+        number_given = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number_given or not scale.low <= value <= scale.high:
             raise ValueError(f"value must be within the scale {scale.low:g} to {scale.high:g}, got {value!r}")
+        if self._tables.life["departed"][node]:
+            raise ValueError(f"user={user!r} has quit; he gives no ratings")
         self._give(node, number, float(value))
 
     def join(self, *, user: Hashable = None, item: Hashable = None) -> None:
@@ -376,7 +379,7 @@ class Simulation:
     # --------------------------------------------------------------------------------------------------------------
 
     def _item(self, item: Hashable) -> int:
-        if item not in self._items:
+        if not isinstance(item, Hashable) or item not in self._items:
             raise ValueError(f"item={item!r} is not an item of this world; name it in item_ids of its ratings")
         return self._items[item]
 
@@ -397,9 +400,13 @@ class Simulation:
         time, which, value = following
 
         def happen(_: simpy.Event) -> None:
-            self._give(
-                int(ratings.user[which]), int(ratings.item[which]), ratings.value[which] if value is None else value
-            )
+            user, item = int(ratings.user[which]), int(ratings.item[which])
+            own = self._tables.base.own
+            place = own.position(user, item)
+            # Who has quit gives nothing; what a script has given before has come.
+            come = value is None and place is not None and bool(own.known[place])
+            if not come and not self._tables.life["departed"][user]:
+                self._give(user, item, float(ratings.value[which]) if value is None else value)
             self._follow(events)
 
         self.env.at(time, (SCRIPTED, 0, -1), happen)

@@ -243,6 +243,8 @@ class State(NamedTuple):
         Each user's own ratings, in the form of `Ratings.by_user`, with those that are still to come.
     own_known : bool, shape (n_ratings,)
         Which of them have come.
+    own_revision : int64, shape (n_ratings,)
+        The user's count when each was given or changed last; 0 from the start.
     own_count : int64, shape (n_users,)
         The count that each user's profiles carry.
     disclosures : DISCLOSURE, shape (n_ratings,)
@@ -294,6 +296,7 @@ class State(NamedTuple):
     own_item: np.ndarray
     own_value: np.ndarray
     own_known: np.ndarray
+    own_revision: np.ndarray
     own_count: np.ndarray
     disclosures: np.ndarray
     accounts: np.ndarray

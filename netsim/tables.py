@@ -1,5 +1,6 @@
 """The state of a world at time 0, and what changes of it replace arrays."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -319,6 +320,7 @@ class Tables:
         """Take over the arrays of `base.own`, which has grown."""
         own = self.base.own
         self.put(own_start=own.start, own_item=own.item, own_value=own.value, own_known=own.known)
+        self.put(own_revision=own.revision)
 
     def set_law(self, which: int, distribution: Distribution) -> None:
         """Put another distribution into a row of `laws`."""
@@ -473,6 +475,14 @@ def build_tables(world: World, seed: Any) -> Tables:
 
     hosting = Hosting(ratings, host, ratings.user_ids, router_ids, user_keys, router_keys, word)
     lists = _contact_lists(world, hosting)
+    if getattr(world.router_contacts, "cap", None) is not None and not known.all():
+        # The choice of a capped list is made among those who have rated by now.
+        given = ratings.select(known) if known.any() else None
+        listed = [np.zeros(0, dtype=np.int64)] * n_routers
+        if given is not None:
+            now = replace(hosting, ratings=given)
+            listed = world.router_contacts.lists(now)  # type: ignore[union-attr]
+        lists = lists[:n_users] + listed
     counts = np.array([len(contacts) for contacts in lists], dtype=np.int64)
     sender = np.repeat(np.arange(n_users + n_routers), counts)
     receiver = np.concatenate(lists).astype(np.int64)
@@ -558,6 +568,7 @@ def build_tables(world: World, seed: Any) -> Tables:
         own_item=own.item,
         own_value=own.value,
         own_known=own.known,
+        own_revision=own.revision,
         own_count=own_count,
         disclosures=_undisclosed(len(ratings)),
         accounts=np.zeros((len(MESSAGE_KINDS), len(FATES), 2), dtype=np.int64),

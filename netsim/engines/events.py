@@ -291,12 +291,13 @@ class User(Node):
         engine, clock = self.engine, self.engine.clock
         edge, profile, stamp, size, fate, *arrivals = serving.ask(engine.state, self.number, number, clock.now)
         router = int(engine.tables.edges[edge]["receiver"])
-        for arrival in _copies(arrivals):
+        for copy, arrival in enumerate(_copies(arrivals)):
             query = Message(clock, engine.nodes[router].take_query)
             query.kind = QUERY
             query.edge = int(edge)
             query.profile = int(profile)
             query.stamp = int(stamp)
+            query.count = copy
             query.size = int(size)
             engine.send(query, self.number, router, fate, arrival)
         timeout = float(engine.tables.settings["wish_timeout"][0])
@@ -448,7 +449,14 @@ class Router(Node):
         """Receive a query for the profile of an item, and answer it."""
         engine, clock = self.engine, self.engine.clock
         fate, answers, size, answer_fate, *arrivals = serving.router_takes_query(
-            engine.state, message.edge, self.number, message.profile, message.stamp, message.size, clock.now
+            engine.state,
+            message.edge,
+            self.number,
+            message.profile,
+            message.stamp,
+            message.count,
+            message.size,
+            clock.now,
         )
         engine.landed(message, fate)
         if not answers:

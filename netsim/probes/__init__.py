@@ -10,6 +10,7 @@ from netsim.probes.traffic import traffic
 from netsim.probes.updates import updates_per_node
 from netsim.probes.user_errors import rmse_online, rmse_per_user
 from netsim.probes.view import Probe, View
+from netsim.probes.waiting import waiting
 
 __all__ = [
     "Probe",
@@ -27,4 +28,5 @@ __all__ = [
     "traffic",
     "truth_rmse",
     "updates_per_node",
+    "waiting",
 ]

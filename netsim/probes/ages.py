@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from algorithms.compilation import kernel
-from netsim.state import RATED, State
+from netsim.state import CONFIRM, RATED, State
 
 __all__ = ["profile_ages"]
 
@@ -65,7 +65,7 @@ def _collect(state: State, at_users: np.ndarray, pair: np.ndarray, at_routers: n
         host = state.nodes[link.sender]
         for offset in range(host.owned_count):
             sent = state.emitted[link.slot + offset]
-            if math.isnan(sent) or state.slots[link.slot + offset].state != RATED:
+            if math.isnan(sent) or state.slots[link.slot + offset].state not in (RATED, CONFIRM):
                 continue
             at_users[n_at_users] = sent
             if pair.shape[0] > 0:
@@ -78,7 +78,7 @@ def _collect(state: State, at_users: np.ndarray, pair: np.ndarray, at_routers: n
 @kernel
 def _knows_a_rating(state: State, slot: int, n_items: int) -> bool:
     offset = 0
-    while offset < n_items and state.slots[slot + offset].state != RATED:
+    while offset < n_items and state.slots[slot + offset].state not in (RATED, CONFIRM):
         offset += 1
     return offset < n_items
 

@@ -43,6 +43,8 @@ class View:
         Bytes of his profile that each user sent, headers aside.
     accounts : int64, shape (kinds of message, fates, 2)
         Messages and bytes since time 0; kinds and fates as in `netsim.messages`.
+    waits : dict
+        Mean wait in each kind of queue so far, in seconds, as `waiting` names them.
     in_flight : int64, shape (kinds of message, 2)
         Messages on their way, and their bytes.
     """
@@ -65,15 +67,18 @@ class View:
         self.accounts = tables.accounts.copy()
         self.in_flight = np.array(in_flight, dtype=np.int64)
         self._pairs = _listed_pairs(tables)
+        self.waits = _mean_waits(tables)
         self._ages = profile_ages(tables.state, time)
 
     @property
     def ratings(self) -> Ratings:
-        """Those of the world's ratings that have been given so far, as they are now; all of them where none has."""
+        """Those of the world's ratings that have been given so far, as they are now."""
         whole = self.world.ratings
         if not np.array_equal(self._values, whole.value):
             whole = whole.with_values(self._values)
-        return whole if self.known.all() or not self.known.any() else whole.select(self.known)
+        if self.known.all():
+            return whole
+        return whole.select(self.known) if self.known.any() else whole.none()
 
     @property
     def coverage(self) -> tuple[float, float]:
@@ -155,3 +160,14 @@ def _listed_pairs(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     up = owner[of_user] * n_routers + other[of_user] - n_users
     down = other[~of_user] * n_routers + owner[~of_user] - n_users
     return np.sort(up), np.sort(down), tables.profiles["node"][n_users:] - n_users
+
+
+def _mean_waits(tables: Tables) -> dict[str, float]:
+    """Mean wait in the queues of users and routers, in seconds; NaN where nothing entered them."""
+    found = {}
+    for role, part in (("user", slice(0, tables.n_users)), ("router", slice(tables.n_users, None))):
+        queues = tables.queues[part]
+        for name, waited, entered in (("uplink", "uplink_waited", "left"), ("processing", "waited", "taken")):
+            n = int(queues[entered].sum())
+            found[f"{role}_{name}_wait"] = float(queues[waited].sum()) / n if n else math.nan
+    return found

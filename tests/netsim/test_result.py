@@ -38,7 +38,7 @@ from tests.worlds import runs
 
 DATA = low_rank(6, 5, rank=2, seed=1)
 WORLD = World(DATA.train, loss=0.1, user_broadcast=1.0, router_broadcast=1.0)
-TABLES = ("probes", "accounts", "users", "routers", "items")
+TABLES = ("probes", "accounts", "users", "routers", "items", "prequential", "recommendations")
 ARRAYS = ("user_profiles", "item_profiles", "disclosed")
 FILES = sorted(["result.json", "arrays.npz", *(f"{name}.csv" for name in TABLES)])
 few = settings(max_examples=40, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))

@@ -292,8 +292,14 @@ def _query(state, queue, memory, boxes, user, number, attempt, now, window, wind
         to = memory.lane_of[router]
         batch = _new_batch(me, queue, boxes, to, QUERY, profile, stamp, now, size, 0, 0)
         status = _post_both(
-            state, queue, memory, boxes, to, arrival, copy_arrival, edge, router, batch, window, windows_per_second
+            state, queue, memory, boxes, to, arrival, math.inf, edge, router, batch, window, windows_per_second
         )
+        if copy_arrival != math.inf:
+            copy = _new_batch(me, queue, boxes, to, QUERY, profile, stamp, now, size, 1, 0)
+            posted = _post_both(
+                state, queue, memory, boxes, to, copy_arrival, math.inf, edge, router, copy, window, windows_per_second
+            )
+            status = max(status, posted)
     push(queue, state.edges, now + state.settings[0].wish_timeout, user, EXPIRY_EVENT, number, attempt)
     return status
 
@@ -303,7 +309,9 @@ def _answer(state, queue, memory, boxes, edge, batch, router, now, window, windo
     """Let a router take a query, and send the profile that is asked for."""
     me, b, status = memory.lane[0], queue.batches[batch], np.int64(DONE)
     profile, stamp = np.int64(b.profile), b.stamp
-    _, answers, size, fate, arrival, copy_arrival = router_takes_query(state, edge, router, profile, stamp, b.size, now)
+    _, answers, size, fate, arrival, copy_arrival = router_takes_query(
+        state, edge, router, profile, stamp, b.count, b.size, now
+    )
     if answers and fate == IN_FLIGHT:
         user = state.edges[edge].sender
         to = memory.lane_of[user]
@@ -584,7 +592,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
             me.need_batches += state.settings[0].lookups
         me.need_answers = 0
     elif batch < 0:
-        me.need_events, me.need_batches, me.need_answers = 3, 1, 0
+        me.need_events, me.need_batches, me.need_answers = 3, 2, 0
     else:
         me.need_events, me.need_batches, me.need_answers = 2, 2, 4 * memory.named.shape[0] + 4
     if (
