@@ -12,13 +12,14 @@ from algorithms.learning import Learning, initial_profiles
 from algorithms.objective import objective
 from algorithms.prediction import Predictor
 from algorithms.ratings import Ratings, Rows
+from algorithms.solvers.base import Solver
 from algorithms.solvers.convergence import ConvergenceWarning
 from algorithms.updates import inner
 
 __all__ = ["AlternatingLeastSquares"]
 
 
-class AlternatingLeastSquares:
+class AlternatingLeastSquares(Solver):
     """Profiles that minimize the regularized squared error on the known ratings, one side at a time.
 
     It minimizes
