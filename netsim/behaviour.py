@@ -208,13 +208,14 @@ def user_takes_profile(state, edge, user, slot, stamp, emitted, payload, size, n
     while state.slots[slot].count > 0:  # the item has moved to another router
         slot = np.int64(state.slots[slot].count) - 1
     known = state.slots[slot]
+    if state.nodes[user].online:
+        hear(state, edge, False, now)
     if not state.nodes[user].online:
         fate = LOST_OFFLINE
     elif state.settings[0].discard_stale and stamp <= known.taken:
         fate = STALE
     else:
         known.taken = max(known.taken, stamp)
-        hear(state, edge, False, now)
         if state.emitted.shape[0] > 0:
             state.emitted[slot] = emitted
         if known.state == RATED:
@@ -267,18 +268,19 @@ def router_takes_profile(state, edge, router, slot, stamp, count, emitted, paylo
     """
     request_fate, request_arrival, request_copy = LOST_LINK, math.inf, math.inf
     n_named = 0
+    if state.nodes[router].online:
+        hear(state, edge, False, now)
     if not state.nodes[router].online:
         fate = LOST_OFFLINE
     elif state.settings[0].discard_stale and stamp <= state.slots[slot].taken:
         fate = STALE
     else:
         _see_count(state, router, slot, count)
-        hear(state, edge, False, now)
-        if state.settings[0].heard_users and state.reverse[edge] >= 0:
-            enlist(state, router, state.reverse[edge], now)
         if state.settings[0].attach_ratings:
             user = state.edges[edge].sender
             _learn_attached(state, user, router, slot, count)
+        if state.settings[0].heard_users:
+            _list_rater(state, edge, router, slot, now)
         fate, n_named = _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named)
     account(state, PROFILE, fate, size)
     if n_named > 0:
@@ -380,6 +382,8 @@ def router_takes_reply(state, edge, router, slot, attempt, stamp, count, emitted
                 # Better than nothing, until the newer answer comes that it will be asked for.
                 _learn(state, state.owned[first + offset], slot + offset, RATED, answers[n].value)
                 state.slots[slot + offset].state = CONFIRM
+        if state.settings[0].heard_users:
+            _list_rater(state, edge, router, slot, now)
         if state.settings[0].discard_stale and stamp <= state.slots[slot].taken:
             fate = STALE
         else:
@@ -480,6 +484,18 @@ def _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named
     if now < head.deadline:
         n_unknown = 0  # a request is outstanding
     return fate, n_unknown
+
+
+@partial(kernel, inline=False)
+def _list_rater(state, edge, router, slot, now):
+    """A router lists the user at the other end of an edge if it knows a rating of his."""
+    if state.reverse[edge] < 0:
+        return
+    for offset in range(state.nodes[router].owned_count):
+        known = state.slots[slot + offset].state
+        if known in (RATED, CONFIRM):
+            enlist(state, router, state.reverse[edge], now)
+            return
 
 
 @partial(kernel, inline=False)

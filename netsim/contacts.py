@@ -75,10 +75,10 @@ class RandomRouters:
     def __post_init__(self) -> None:
         _check_redrawn(self)
 
-    def lists(self, hosting: Hosting, number: int = 0) -> list[np.ndarray]:
-        """Routers in each user's list after `number` redraws, int64, ascending."""
+    def lists(self, hosting: Hosting, number: int = 0, staying: np.ndarray | None = None) -> list[np.ndarray]:
+        """Routers in each user's list after `number` redraws, int64, ascending; of those that `staying` marks."""
         _check_enough(self, len(hosting.router_ids), "routers")
-        return [_smallest(key, hosting.router_keys, self.count, hosting.seed, number) for key in hosting.user_keys]
+        return _drawn(hosting.user_keys, hosting.router_keys, self.count, hosting.seed, number, staying)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class LearnedRouters:
     at_once: int = 10
 
     def __post_init__(self) -> None:
-        if not isinstance(self.timeout, int | float | np.number) or not 0 < self.timeout < math.inf:
+        number = isinstance(self.timeout, int | float | np.number) and not isinstance(self.timeout, bool)
+        if not number or not 0 < self.timeout < math.inf:
             raise ValueError(f"LearnedRouters: timeout must be a finite number of seconds > 0, got {self.timeout!r}")
         if not isinstance(self.at_once, int | np.integer) or isinstance(self.at_once, bool) or self.at_once < 1:
             raise ValueError(f"LearnedRouters: at_once must be an integer >= 1, got {self.at_once!r}")
@@ -137,10 +138,10 @@ class RandomUsers:
     def __post_init__(self) -> None:
         _check_redrawn(self)
 
-    def lists(self, hosting: Hosting, number: int = 0) -> list[np.ndarray]:
-        """Users in each router's list after `number` redraws, int64, ascending."""
+    def lists(self, hosting: Hosting, number: int = 0, staying: np.ndarray | None = None) -> list[np.ndarray]:
+        """Users in each router's list after `number` redraws, int64, ascending; of those that `staying` marks."""
         _check_enough(self, len(hosting.user_ids), "users")
-        return [_smallest(key, hosting.user_keys, self.count, hosting.seed, number) for key in hosting.router_keys]
+        return _drawn(hosting.router_keys, hosting.user_keys, self.count, hosting.seed, number, staying)
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ RouterContacts = Raters | RandomUsers | HeardUsers | GivenContacts
 
 def _check_redrawn(contacts: "RandomRouters | RandomUsers") -> None:
     name, every = type(contacts).__name__, contacts.every
-    if not isinstance(contacts.count, int | np.integer) or contacts.count < 1:
+    if not isinstance(contacts.count, int | np.integer) or isinstance(contacts.count, bool) or contacts.count < 1:
         raise ValueError(f"{name}: count must be an integer >= 1, got {contacts.count!r}")
     if every is not None and (
         not isinstance(every, int | float | np.number) or isinstance(every, bool) or not 0 < every < math.inf
@@ -230,6 +231,14 @@ def _check_enough(contacts: "RandomRouters | RandomUsers", n_others: int, others
     if contacts.count > n_others:
         name = type(contacts).__name__
         raise ValueError(f"{name}: count is {contacts.count}, but there are only {n_others} {others}")
+
+
+def _drawn(
+    owners: np.ndarray, others: np.ndarray, count: int, seed: np.uint64, number: int, staying: np.ndarray | None
+) -> list[np.ndarray]:
+    """For each owner, the indices of `count` others with the smallest draws, ascending."""
+    there = np.arange(len(others)) if staying is None else np.flatnonzero(staying)
+    return [there[_smallest(key, others[there], count, seed, number)] for key in owners]
 
 
 def _smallest(key: np.uint64, others: np.ndarray, count: int, seed: np.uint64, number: int = 0) -> np.ndarray:

@@ -46,6 +46,9 @@ def depart(world: World, tables: Tables, engine: Engine, node: int, now: float) 
     was_online = bool(tables.nodes["online"][node])
     life["departed"] = True
     sessions.settle(tables.state, node)
+    if node >= tables.n_users and len(tables.finds):
+        tables.replace_directory(node)
+        engine.contacts_changed()
     if node >= tables.n_users and world.rehosting is not None:
         _rehost(tables, engine, node, now, with_profiles=was_online and world.rehosting == "handover")
 
@@ -72,6 +75,12 @@ def _rehost(tables: Tables, engine: Engine, quitter: int, now: float, *, with_pr
     for heir in heirs.tolist():
         engine.slots_moved(tables.move_items(heir, profiles[heir_of == heir] - n_users))
     row["owned_count"] = 0
+    if tables.settings["heard_users"][0]:
+        own = tables.base.own
+        raters = np.repeat(np.arange(n_users), np.diff(own.start))
+        for heir in heirs.tolist():
+            moved = profiles[heir_of == heir] - n_users
+            tables.foresee_raters(heir, np.unique(raters[np.isin(own.item, moved)]))
     _pass_on_contacts(tables, quitter, profiles - n_users, heir_of)
     _pass_on_knowledge(tables, quitter, profiles, heir_of)
     engine.contacts_changed()

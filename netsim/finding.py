@@ -13,7 +13,7 @@ from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from netsim.accounting import account
-from netsim.crossing import cross
+from netsim.crossing import cross, of_copy
 from netsim.messages import (
     CONTROL,
     FOUND,
@@ -47,14 +47,14 @@ def enlist(state, node, edge, now):
     place = row.contact_start + row.contact_count
     while place > row.contact_start and state.edges[state.contacts[place - 1]].receiver > receiver:
         place -= 1
+    if state.heard.shape[0] > 0:
+        state.heard[edge] = now
     if place > row.contact_start and state.contacts[place - 1] == edge:
         return
     for n in range(row.contact_start + row.contact_count, place, -1):
         state.contacts[n] = state.contacts[n - 1]
     state.contacts[place] = edge
     row.contact_count += 1
-    if state.heard.shape[0] > 0:
-        state.heard[edge] = now
 
 
 @partial(kernel, inline=False)
@@ -89,14 +89,19 @@ def _forget(state, node, edge):
                 state.finds[own].asked = -math.inf
 
 
-@kernel
-def next_unknown(state, user, own, now):
-    """Number of the user's next rating, from `own` on, whose router he should ask for now; -1 where there is none."""
-    for n in range(own, state.own_start[user + 1]):
+@partial(kernel, inline=False)
+def next_unknown(state, user, now):
+    """Number of the user's rating whose router he should ask for next; -1 where there is none to ask for now.
+
+    The one that he has not asked for longest, and the first of several.
+    """
+    found = np.int64(-1)
+    for n in range(state.own_start[user], state.own_start[user + 1]):
         find = state.finds[n]
-        if state.own_known[n] and find.listed < 0 and now - find.asked >= state.settings[0].lookup_timeout:
-            return n
-    return -1
+        due = now - find.asked >= state.settings[0].lookup_timeout
+        if state.own_known[n] and find.listed < 0 and due and (found < 0 or find.asked < state.finds[found].asked):
+            found = np.int64(n)
+    return found
 
 
 @partial(kernel, inline=False)
@@ -136,8 +141,10 @@ def look_up(state, user, own, tick, now):
 
 
 @partial(kernel, inline=False)
-def router_takes_lookup(state, edge, router, profile, stamp, size, now):
+def router_takes_lookup(state, edge, router, profile, stamp, copy, size, now):
     """A directory is asked which router hosts an item, and answers.
+
+    `copy` is 1 for the second copy that the network made of the look-up, else 0; its answer has draws of its own.
 
     Returns
     -------
@@ -152,6 +159,7 @@ def router_takes_lookup(state, edge, router, profile, stamp, size, now):
         account(state, LOOKUP, LOST_OFFLINE, size)
         return LOST_OFFLINE, 0, 0, LOST_LINK, math.inf, math.inf
     account(state, LOOKUP, CONTROL, size)
+    hear(state, edge, False, now)
     host = state.profiles[profile].node
     link = state.edges[edge]
     found_size = message_size(FOUND, state.settings[0].rank, 2)
@@ -162,8 +170,8 @@ def router_takes_lookup(state, edge, router, profile, stamp, size, now):
         edge,
         True,
         found_size,
-        draw(seed, purposes.FOUND_LOSS, pair, stamp),
-        draw(seed, purposes.FOUND_DELAY, pair, stamp),
+        of_copy(draw(seed, purposes.FOUND_LOSS, pair, stamp), copy),
+        of_copy(draw(seed, purposes.FOUND_DELAY, pair, stamp), copy),
         now,
     )
     account(state, FOUND, SENT, found_size)
@@ -177,8 +185,8 @@ def router_takes_lookup(state, edge, router, profile, stamp, size, now):
 
 
 @partial(kernel, inline=False)
-def user_takes_found(state, user, profile, host, size, now):
-    """A user learns which router hosts an item, and puts it into his list.
+def user_takes_found(state, way, user, profile, host, size, now):
+    """A user learns, over the edge `way` back from the directory, which router hosts an item, and lists it.
 
     Returns
     -------
@@ -190,6 +198,7 @@ def user_takes_found(state, user, profile, host, size, now):
     if not state.nodes[user].online:
         fate = LOST_OFFLINE
     else:
+        hear(state, way, True, now)
         edge = np.int64(-1)
         for own in range(state.own_start[user], state.own_start[user + 1]):
             if state.own_item[own] == item:

@@ -66,6 +66,9 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
             state.saved_slots["state"][slot], state.saved_slots["value"][slot] = RATED, value
     if known:
         return made
+    if state.settings["heard_users"][0] and tables.edge_between(router, user) is None:
+        tables.foresee_raters(router, np.array([user]))
+        made = True
     up = tables.edge_between(user, router)
     if up is not None:
         state.edges["attached"][up] += 1

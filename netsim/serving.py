@@ -15,6 +15,7 @@ from algorithms.compilation import kernel
 from algorithms.updates import inner
 from netsim.accounting import account
 from netsim.crossing import cross, of_copy
+from netsim.finding import hear
 from netsim.messages import (
     ANSWER,
     CONTROL,
@@ -158,6 +159,7 @@ def router_takes_query(state, edge, router, profile, stamp, copy, size, now):
         account(state, QUERY, LOST_OFFLINE, size)
         return LOST_OFFLINE, False, 0, LOST_LINK, math.inf, math.inf
     account(state, QUERY, CONTROL, size)
+    hear(state, edge, False, now)
     if state.profiles[profile].node != router or state.profiles[profile].incarnation == UNBORN:
         return CONTROL, False, 0, LOST_LINK, math.inf, math.inf
     link = state.edges[edge]
@@ -184,7 +186,7 @@ def router_takes_query(state, edge, router, profile, stamp, copy, size, now):
 
 
 @partial(kernel, inline=False)
-def user_takes_answer(state, user, stamp, payload, size, now, row):
+def user_takes_answer(state, edge, user, stamp, payload, size, now, row):
     """A user receives the profile that he asked for and predicts his rating; the first answer to a wish serves it.
 
     Returns
@@ -194,6 +196,8 @@ def user_takes_answer(state, user, stamp, payload, size, now, row):
     """
     number = stamp // ATTEMPTS
     place = _place(state, user, number)
+    if state.nodes[user].online:
+        hear(state, edge, True, now)
     if not state.nodes[user].online:
         fate = LOST_OFFLINE
     elif place < 0:

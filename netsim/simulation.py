@@ -143,6 +143,7 @@ class Simulation:
         self._probes = tuple(probes)
         self._check_columns()
         self._tables = build_tables(world, seed)
+        self._tables.now = lambda: float(self.env.now)
         if any(getattr(probe, "needs_ages", False) for probe in self._probes):
             self._tables.measure_ages()
         self._faults = Faults(world.topology)  # type: ignore[arg-type]
@@ -417,7 +418,9 @@ class Simulation:
         def happen(_: simpy.Event) -> None:
             assert self._tables.hosting is not None
             other = len(self._users) - first if first == 0 else 0
-            lists = contacts.lists(self._tables.hosting, number)
+            staying = ~self._tables.life["departed"]
+            staying = staying[len(self._users) :] if first == 0 else staying[: len(self._users)]
+            lists = contacts.lists(self._tables.hosting, number, staying)
             self._tables.set_many([(first + n, chosen + other) for n, chosen in enumerate(lists)])
             self._engine.contacts_changed()
             self._redraw(contacts, first, number + 1)

@@ -1,5 +1,6 @@
 """The state of a world at time 0, and what changes of it replace arrays."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -89,6 +90,7 @@ class Tables:
         self.rooms = state.nodes["contact_count"].copy()
         self.longest_list = int(self.rooms.max(initial=1))
         self.hosting: Hosting | None = None
+        self.now: Callable[[], float] = lambda: 0.0
 
     def __getattr__(self, name: str) -> Any:
         if name in State._fields:
@@ -137,6 +139,7 @@ class Tables:
             Nodes of the other role.
         """
         receivers = np.unique(receivers)
+        before = self._list_of(node)
         existing = {r: self.edge_between(node, r) for r in receivers.tolist()}
         fresh = np.array([r for r, edge in existing.items() if edge is None], dtype=np.int64)
         existing |= {r: len(self.edges) + n for n, r in enumerate(fresh.tolist())}
@@ -146,9 +149,29 @@ class Tables:
         listed = np.array([existing[r] for r in receivers.tolist()], dtype=np.int64)
         self.put(contacts=np.concatenate([self.contacts, listed]))
         self.rooms[node] = len(receivers)
+        self._listed_now(node, before, listed)
         if self._learns(node):  # it may list whomever it has an edge to
             self.make_room(node, int((self.state.edges["sender"] == node).sum()))
         self.longest_list = max(self.longest_list, len(receivers))
+
+    def _list_of(self, node: int) -> np.ndarray:
+        """Edges in the contact list of a node."""
+        row = self.state.nodes[node]
+        edges: np.ndarray = self.state.contacts[
+            row["contact_start"] : row["contact_start"] + row["contact_count"]
+        ].copy()
+        return edges
+
+    def _listed_now(self, node: int, before: np.ndarray, listed: np.ndarray) -> None:
+        """Give contacts that are new in a list the whole time to be heard of; note what need not be looked for."""
+        if "heard" in self._kept:
+            self.state.heard[np.setdiff1d(listed, before)] = self.now()
+        if node < self.n_users and len(self.state.finds):
+            own = slice(int(self.state.own_start[node]), int(self.state.own_start[node + 1]))
+            finds = self.state.finds[own]
+            there = np.isin(finds["edge"], listed)
+            finds["asked"][~there & (finds["listed"] >= 0)] = -np.inf
+            finds["listed"] = np.where(there, finds["edge"], -1)
 
     def enlist(self, node: int, other: int) -> bool:
         """Put a node into the contact list of another; returns whether that took more than the room kept for it."""
@@ -166,6 +189,8 @@ class Tables:
             room[place + 1 : end + 1] = room[place:end].copy()
             room[place] = edge
             row["contact_count"] = count + 1
+            if "heard" in self._kept:
+                self.state.heard[edge] = self.now()
         return False
 
     def add_edges(self, sender: np.ndarray, receiver: np.ndarray) -> None:
@@ -221,6 +246,24 @@ class Tables:
         self.put(finds=finds)
         self.lead(np.arange(len(finds)))
 
+    def replace_directory(self, quitter: int) -> None:
+        """Let other routers be the directories of the items that a router which quits was asked for."""
+        items = np.flatnonzero(self.directories == quitter)
+        staying = self.n_users + np.flatnonzero(~self.state.life["departed"][self.n_users :])
+        if len(items) == 0 or len(staying) == 0:
+            return
+        chosen = np.empty(len(items), dtype=np.int64)
+        keys = self.state.profiles["key"][self.n_users + items]
+        highest_weight(keys, self.state.nodes["key"][staying], self.base.seed, purposes.DIRECTORY, chosen)
+        self.directories[items] = staying[chosen]
+        self.lead(np.flatnonzero(np.isin(self.base.own.item, items)))
+
+    def foresee_raters(self, router: int, users: np.ndarray) -> None:
+        """Let a router that lists whom it hears of be able to list these users."""
+        missing = np.array([user for user in users.tolist() if self.edge_between(router, user) is None], dtype=np.int64)
+        self.add_edges(np.full(len(missing), router), missing)
+        self.make_room(router, int((self.state.edges["sender"] == router).sum()))
+
     def lead(self, which: np.ndarray) -> None:
         """Let users find, for some of the own ratings, the routers that host the items now."""
         own, finds = self.base.own, self.state.finds
@@ -267,6 +310,8 @@ class Tables:
         place, parts = len(self.state.contacts), []
         for node, others in lists:
             listed = np.array([self.edge_between(node, other) for other in others.tolist()], dtype=np.int64)
+            if "heard" in self._kept:
+                self.state.heard[np.setdiff1d(listed, self._list_of(node))] = self.now()
             room = slice(int(self.state.nodes["contact_start"][node]), None)
             if len(listed) <= int(self.rooms[node]):
                 self.state.contacts[room.start : room.start + len(listed)] = listed

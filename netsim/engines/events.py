@@ -244,28 +244,33 @@ class User(Node):
         engine, user = self.engine, self.number
         if not len(engine.tables.finds):
             return
-        own = int(engine.tables.own_start[user])
         for _ in range(int(engine.tables.settings["lookups"][0])):
-            own = finding.next_unknown(engine.state, user, own, now)
+            own = finding.next_unknown(engine.state, user, now)
             if own < 0:
                 return
             edge, profile, size, fate, *arrivals = finding.look_up(engine.state, user, own, tick, now)
             router = int(engine.tables.edges[edge]["receiver"])
-            for arrival in _copies(arrivals):
+            for copy, arrival in enumerate(_copies(arrivals)):
                 message = Message(engine.clock, engine.nodes[router].take_lookup)
+                message.count = copy
                 message.kind = LOOKUP
                 message.edge = int(edge)
                 message.profile = int(profile)
                 message.stamp = tick
                 message.size = int(size)
                 engine.send(message, user, router, fate, arrival)
-            own += 1
 
     def take_found(self, message: Message) -> None:
         """Receive the name of the router that hosts an item."""
         engine = self.engine
         fate = finding.user_takes_found(
-            engine.state, self.number, message.profile, message.count, message.size, engine.clock.now
+            engine.state,
+            message.edge,
+            self.number,
+            message.profile,
+            message.count,
+            message.size,
+            engine.clock.now,
         )
         engine.landed(message, fate)
 
@@ -317,7 +322,14 @@ class User(Node):
         engine = self.engine
         row = np.zeros(1, dtype=WISH_ROW)
         fate = serving.user_takes_answer(
-            engine.state, self.number, message.stamp, message.payload, message.size, engine.clock.now, row
+            engine.state,
+            message.edge,
+            self.number,
+            message.stamp,
+            message.payload,
+            message.size,
+            engine.clock.now,
+            row,
         )
         if fate == CONTROL:
             engine.log.append(row)
@@ -429,7 +441,14 @@ class Router(Node):
         """Receive the question which router hosts an item, and answer it."""
         engine, clock = self.engine, self.engine.clock
         fate, host, size, found_fate, *arrivals = finding.router_takes_lookup(
-            engine.state, message.edge, self.number, message.profile, message.stamp, message.size, clock.now
+            engine.state,
+            message.edge,
+            self.number,
+            message.profile,
+            message.stamp,
+            message.count,
+            message.size,
+            clock.now,
         )
         engine.landed(message, fate)
         if fate != CONTROL:

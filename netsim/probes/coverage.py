@@ -17,8 +17,9 @@ class _CoverageProbe:
 
 
 def coverage() -> Probe:
-    """Probe of the share of known ratings whose router is in the user's contact list, and the other way round.
+    """Probe of the share of known ratings whose router is in the user's list, and the other way round.
 
-    Columns `users_coverage` and `routers_coverage`: shares of all ratings given so far, NaN while there is none.
+    Columns `users_coverage` and `routers_coverage`: shares of all ratings given so far, with those that scripts added;
+    NaN while there is none.
     """
     return _CoverageProbe()

@@ -83,9 +83,7 @@ class View:
     @property
     def coverage(self) -> tuple[float, float]:
         """Shares of the ratings given so far whose router the user lists, and whose user the router lists."""
-        up, down, routers = self._pairs
-        ratings = self.world.ratings
-        wanted = (ratings.user * len(self.world.router_ids) + routers[ratings.item])[self.known]
+        up, down, wanted = self._pairs
         if len(wanted) == 0:
             return math.nan, math.nan
         return float(np.isin(wanted, up).mean()), float(np.isin(wanted, down).mean())
@@ -149,7 +147,7 @@ class Probe(Protocol):
 
 
 def _listed_pairs(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of a user and a router in his list, and in its list, as one number each; the router of each item."""
+    """Pairs of a user and a router in his list, in its list, and of ratings given, as one number each."""
     n_users, nodes = tables.n_users, tables.nodes
     n_routers = len(nodes) - n_users
     counts = nodes["contact_count"]
@@ -159,7 +157,10 @@ def _listed_pairs(tables: Tables) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     of_user = owner < n_users
     up = owner[of_user] * n_routers + other[of_user] - n_users
     down = other[~of_user] * n_routers + owner[~of_user] - n_users
-    return np.sort(up), np.sort(down), tables.profiles["node"][n_users:] - n_users
+    own = tables.base.own
+    user = np.repeat(np.arange(n_users), np.diff(own.start))[own.known]
+    routers = tables.profiles["node"][n_users:] - n_users
+    return np.sort(up), np.sort(down), user * n_routers + routers[own.item[own.known]]
 
 
 def _mean_waits(tables: Tables) -> dict[str, float]:

@@ -324,11 +324,11 @@ def _answer(state, queue, memory, boxes, edge, batch, router, now, window, windo
 
 
 @partial(kernel, inline=False)
-def _served(state, queue, memory, batch, user, now):
+def _served(state, queue, memory, edge, batch, user, now):
     """Let a user take the profile that he asked for."""
     me, b = memory.lane[0], queue.batches[batch]
     row = memory.log[me.log_top : me.log_top + 1]
-    if user_takes_answer(state, user, b.stamp, queue.payloads[batch], b.size, now, row) == CONTROL:
+    if user_takes_answer(state, edge, user, b.stamp, queue.payloads[batch], b.size, now, row) == CONTROL:
         me.log_top += 1
 
 
@@ -345,21 +345,36 @@ def _tidy(state, node, tick, now):
 def _look_up(state, queue, memory, boxes, user, tick, now, window, windows_per_second):
     """Let a user look for the routers of items that he does not know yet."""
     me, status = memory.lane[0], np.int64(DONE)
-    own = state.own_start[user]
     for _ in range(state.settings[0].lookups):
-        own = next_unknown(state, user, own, now)
+        own = next_unknown(state, user, now)
         if own < 0:
             break
         edge, profile, size, fate, arrival, copy_arrival = look_up(state, user, own, tick, now)
-        own += 1
         if fate == IN_FLIGHT:
             router = state.edges[edge].receiver
             to = memory.lane_of[router]
             batch = _new_batch(me, queue, boxes, to, LOOKUP, profile, tick, now, size, 0, 0)
             posted = _post_both(
-                state, queue, memory, boxes, to, arrival, copy_arrival, edge, router, batch, window, windows_per_second
+                state, queue, memory, boxes, to, arrival, math.inf, edge, router, batch, window, windows_per_second
             )
             status = max(status, posted)
+            if copy_arrival != math.inf:
+                copy = _new_batch(me, queue, boxes, to, LOOKUP, profile, tick, now, size, 1, 0)
+                posted = _post_both(
+                    state,
+                    queue,
+                    memory,
+                    boxes,
+                    to,
+                    copy_arrival,
+                    math.inf,
+                    edge,
+                    router,
+                    copy,
+                    window,
+                    windows_per_second,
+                )
+                status = max(status, posted)
     return status
 
 
@@ -369,7 +384,7 @@ def _found(state, queue, memory, boxes, edge, batch, router, now, window, window
     me, b, status = memory.lane[0], queue.batches[batch], np.int64(DONE)
     profile, stamp = np.int64(b.profile), b.stamp
     taken, host, size, fate, arrival, copy_arrival = router_takes_lookup(
-        state, edge, router, profile, stamp, b.size, now
+        state, edge, router, profile, stamp, b.count, b.size, now
     )
     if taken == CONTROL and fate == IN_FLIGHT:
         user = state.edges[edge].sender
@@ -546,9 +561,9 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
     elif b.kind == LOOKUP:
         status = _found(state, queue, memory, boxes, edge, batch, receiver, now, window, windows_per_second)
     elif b.kind == FOUND:
-        user_takes_found(state, receiver, np.int64(b.profile), np.int64(b.count), b.size, now)
+        user_takes_found(state, edge, receiver, np.int64(b.profile), np.int64(b.count), b.size, now)
     elif b.kind == ANSWER:
-        _served(state, queue, memory, batch, receiver, now)
+        _served(state, queue, memory, edge, batch, receiver, now)
     if n_named > 0 and fate == IN_FLIGHT:
         user = state.edges[edge].sender
         to = memory.lane_of[user]
@@ -589,7 +604,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
         me.need_batches = me.need_events if state.settings[0].attach_ratings else node.owned_count
         if state.finds.shape[0] > 0:
             me.need_events += 2 * state.settings[0].lookups
-            me.need_batches += state.settings[0].lookups
+            me.need_batches += 2 * state.settings[0].lookups
         me.need_answers = 0
     elif batch < 0:
         me.need_events, me.need_batches, me.need_answers = 3, 2, 0
