@@ -223,7 +223,6 @@ def test_what_is_in_flight_at_the_end_is_in_the_accounts(engine):
     assert counted(later, "found") == {"sent": 1, "in_flight": 1}
 
 
-@pytest.mark.xfail(strict=True, reason="the directory that is tried in vain comes first again at each tick")
 def test_a_directory_that_does_not_answer_does_not_keep_the_others_waiting(engine):
     items = "pqrst"
     first = next(item for item in items if directory(item, tuple(items)) != directory("t", tuple(items)))
@@ -233,7 +232,6 @@ def test_a_directory_that_does_not_answer_does_not_keep_the_others_waiting(engin
     assert "t" in found
 
 
-@pytest.mark.xfail(strict=True, reason="the answers to a message and to its second copy have the same draws")
 def test_the_answer_to_a_second_copy_has_draws_of_its_own():
     world = seeker("t", duplication=1.0, delay=Uniform(0.0, 0.25))
     found = [row for row in traced(world, 0.75) if row[0] == "found"]
@@ -317,7 +315,6 @@ def test_who_was_dropped_and_is_heard_again_is_not_listed_until_found(engine):
     assert lists(world, engine, times, gone, back, quiet, speaks, user="a") == ["y", "", "", "", "y"]
 
 
-@pytest.mark.xfail(strict=True, reason="a directory that has quit stays the directory: its items are found no more")
 @pytest.mark.parametrize("when", [0.125, 0.75])
 def test_another_router_is_the_directory_after_it_has_quit(engine, when):
     # At 0.125 w has not been found yet; at 0.75 it has, is dropped for silence at 3, and is to be found again.
@@ -326,7 +323,6 @@ def test_another_router_is_the_directory_after_it_has_quit(engine, when):
     assert lists(world, engine, [5.5], quits, user="a") == ["w"]
 
 
-@pytest.mark.xfail(strict=True, reason="an answer is not heard of, though it comes from the router that is listed")
 def test_a_directory_that_answers_has_been_heard_of(engine):
     # The only router hosts both items and is the directory of both. q is rated at 1.5, and its router asked for at 2.
     ratings = Ratings.from_arrays(["a"], ["p"], [3.0], scale=(1, 5), item_ids=["p", "q"])
@@ -388,7 +384,6 @@ def test_a_list_that_a_script_gives_later_takes_the_place_of_what_was_found(engi
     assert more == ["wxyz"]
 
 
-@pytest.mark.xfail(strict=True, reason="a user takes a router that a script has taken out of his list for known")
 def test_who_is_taken_out_of_the_list_by_a_script_is_looked_for_again(engine):
     given = call(0.75, "set_contacts", [], user="a")
     assert lists(seeker("t"), engine, [0.875, 1.625], given, user="a") == ["", "y"]

@@ -217,7 +217,7 @@ def test_attached_ratings_are_disclosed_as_they_are_sent(engine, until, disclose
 
 
 def test_a_profile_carries_the_ratings_of_the_moment_it_was_sent(engine):
-    """The profile sent at 1 arrives at 2; the rating at 1.6 is not in it, but in the one sent at 2, still on its way."""
+    """The profile sent at 1 arrives at 2; the rating at 1.6 is not in it, but in the one sent at 2."""
     result = simulate(one_user(rating_exchange="attach", delay=1.0), until=2.5, seed=1, engine=engine)
     assert result.disclosed.tolist() == [1, 1]
     assert result.item_updates.tolist() == [2, 0, 0]

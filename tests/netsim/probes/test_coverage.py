@@ -73,9 +73,6 @@ def test_it_is_not_a_number_while_there_is_no_rating(engine):
     assert after == (1.0, 1.0)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a rating that the world does not foresee is left out, unlike the docstring says"
-)
 def test_a_rating_that_a_script_adds_counts(engine):
     world = network(user_contacts=GivenContacts({"d": "y"}), router_contacts=GivenContacts({"w": "d"}))
     rating = call(1.0, "add_rating", "d", "p", 3.0)
