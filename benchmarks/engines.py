@@ -8,10 +8,12 @@
 - `threads_2_vs_1`: two threads over one, on a world ten times as large;
 - `churn_loss_vs_plain`: messages sent per second with churn, checkpoints, bursts of loss, duplicates and messages held
   back, over those without;
+- `everything_on_vs_plain`: the same with all that a living network does as well: half of the ratings arrive while it
+  runs, recommendation requests, uplinks, processing, learned contact lists;
 - `features_off_vs_plain_before`: messages delivered per second, over those of the last commit that had none of these
   features. It needs the history of the repository; where that is missing, it says so and prints no ratio.
 
-`--only-features` measures the last two alone. Compilation is excluded. Data: MovieLens 100K where the environment
+`--only-features` measures the last three alone. Compilation is excluded. Data: MovieLens 100K where the environment
 variable MOVIELENS_100K names it, else synthetic ratings of its size. With `--scale` it prints the table of the docs:
 worlds up to 100,000 users x 20,000 items with 10 million ratings, each beside a bare loop of its size.
 """
@@ -45,6 +47,7 @@ FLOORS = {
     "compiled_vs_bare_loop_1thread": 0.1,
     "threads_2_vs_1": 1.4,
     "churn_loss_vs_plain": 0.5,
+    "everything_on_vs_plain": 0.3,
     "features_off_vs_plain_before": 0.97,
 }
 BEFORE = "ba1a7b2ab5e855d956dc2b74187be7989f5e0c26"  # the last commit without churn models, bursts and faults
@@ -101,12 +104,18 @@ def print_features(pairs: int) -> None:
     """Print what the features of the network cost where they are on, and where they are off."""
     ratings = movielens_sized()
     plain, busy = started(ratings, "compiled", 1), started(ratings, "compiled", 1, **features())
-    sides: dict[str, list[float]] = {name: [] for name in ("plain", "busy", "now", "before")}
+    full = started(ratings, "compiled", 1, **features(), **living(ratings))
+    sides: dict[str, list[float]] = {name: [] for name in ("plain", "busy", "full", "now", "before")}
     for _ in range(pairs):
         sides["plain"].append(messages_per_second(plain, 20 * PERIOD, "sent"))
         sides["busy"].append(messages_per_second(busy, 20 * PERIOD, "sent"))
-    print(f"plain {rate(sides['plain'])} messages/s; all features {rate(sides['busy'])} messages/s")
+        sides["full"].append(messages_per_second(full, 20 * PERIOD, "sent"))
+    print(
+        f"plain {rate(sides['plain'])} messages/s; churn and loss {rate(sides['busy'])} messages/s; everything "
+        f"{rate(sides['full'])} messages/s"
+    )
     print_ratio("churn_loss_vs_plain", sides["busy"], sides["plain"])
+    print_ratio("everything_on_vs_plain", sides["full"], sides["plain"])
     with TemporaryDirectory() as folder:
         if not check_out(Path(folder)):
             print(f"features_off_vs_plain_before: commit {BEFORE[:7]} is not in this copy of the repository")
@@ -137,6 +146,21 @@ def features() -> dict[str, Any]:
         "loss": netsim.GilbertElliott(0.05, 3 * PERIOD),
         "duplication": 0.01,
         "reordering": netsim.Reordering(0.01, PERIOD),
+    }
+
+
+def living(ratings: Ratings) -> dict[str, Any]:
+    """Options of a network in which ratings come, users ask for recommendations, messages queue, lists are learned."""
+    return {
+        "arrivals": netsim.Arrivals.drawn(ratings, span=400 * PERIOD, known=0.5, seed=1),
+        "recommendations": netsim.Recommendations(ratings, mean_gap=2 * PERIOD),
+        "user_contacts": netsim.LearnedRouters(),
+        "user_patience": 20 * PERIOD,
+        "user_uplink": 1e6,
+        "router_uplink": 1e6,
+        "user_processing": 1e-4,
+        "router_processing": 1e-4,
+        "queue_limit": 1000,
     }
 
 
