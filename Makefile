@@ -48,11 +48,15 @@ format: $(VENV)/installed ## put the code into house style
 bench: $(VENV)/installed ## speed ratios of this machine
 	$(BIN)/python benchmarks/events.py
 	$(BIN)/python benchmarks/engines.py
+	$(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/soft_impute.py
 
 figures: $(VENV)/installed ## the figures of README and docs, with MovieLens 100K as scenarios.movielens finds it
 	$(BIN)/python -m scenarios.movielens --folds 1-5 --seed 1 --out out/movielens
 	mkdir -p docs/figures
 	cp out/movielens/convergence.png docs/figures/movielens.png
+	$(BIN)/python -m scenarios.compare --movielens --out out/compare
+	cp out/compare/compare.png docs/figures/compare.png
 	for name in $(COMPARISONS); do \
 		$(BIN)/python -m scenarios.$$name --out out/$$name && cp out/$$name/$$name.png docs/figures/$$name.png || exit 1; \
 	done

@@ -22,7 +22,7 @@ class Recommendations:
         The pairs that may be asked for, such as a test set; each request takes one of the user's own, drawn anew. The
         values serve to tell the error of what is predicted. Users without a target ask for nothing.
     mean_gap : float
-        Mean seconds between two requests of a user: Poisson.
+        Mean seconds between two requests of a user: Poisson. Infinite: only scripts ask (`Simulation.request`).
     timeout : float
         Seconds after which a user asks again.
     retries : int
@@ -44,6 +44,8 @@ class Recommendations:
             raise ValueError(f"Recommendations: targets must be a Ratings, got {type(self.targets).__name__}")
         for name in ("mean_gap", "timeout"):
             value: Any = getattr(self, name)
+            if name == "mean_gap" and value == math.inf:
+                continue
             if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 < value < math.inf:
                 raise ValueError(f"Recommendations: {name} must be a finite number of seconds > 0, got {value!r}")
             object.__setattr__(self, name, float(value))

@@ -30,7 +30,16 @@ from netsim.messages import (
 )
 from netsim.state import ATTEMPTS, NOTHING, OPEN, REFUSED, SERVED, TIMED_OUT, UNBORN, WISHES
 
-__all__ = ["ask", "begin_wish", "expire", "fill_wish", "next_wish", "router_takes_query", "user_takes_answer"]
+__all__ = [
+    "ask",
+    "begin_wish",
+    "expire",
+    "fill_wish",
+    "next_wish",
+    "open_wish",
+    "router_takes_query",
+    "user_takes_answer",
+]
 
 
 @kernel
@@ -73,13 +82,21 @@ def begin_wish(state, user, number, now, row):
     first, last = state.target_start[user], state.target_start[user + 1]
     word = draw(state.settings[0].seed, purposes.WISH_TARGET, state.nodes[user].key, number)
     target = first + np.int64(uniform(word) * (last - first))
-    place = _place(state, user, -1)
-    if place < 0:
+    if not open_wish(state, user, number, target, now):
         fill_wish(state, user, number, target, 0, now, now, math.nan, REFUSED, row)
         return REFUSED
+    return OPEN
+
+
+@kernel
+def open_wish(state, user, number, target, now):
+    """Open a wish for a target; returns whether there was a place for it."""
+    place = _place(state, user, -1)
+    if place < 0:
+        return False
     wish = state.wishes[place]
     wish.number, wish.target, wish.asked, wish.attempt, wish.is_open = number, target, now, 0, True
-    return OPEN
+    return True
 
 
 @partial(kernel, inline=False)

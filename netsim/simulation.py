@@ -10,7 +10,7 @@ import pandas as pd
 import simpy
 
 from algorithms.distributions import Constant, Distribution, as_distribution
-from netsim import sessions
+from netsim import serving, sessions
 from netsim.accounts import accounts_frame, balance, totals
 from netsim.arrivals import Arrivals
 from netsim.clock import END, PROBE, SCRIPTED, Clock
@@ -27,12 +27,14 @@ from netsim.prequential import Prequential
 from netsim.probes import Probe, View
 from netsim.result import Result, package_versions
 from netsim.rules import raise_failure
-from netsim.state import HELD_BACK, JITTER
+from netsim.state import HELD_BACK, JITTER, WISHES
 from netsim.tables import build_tables
 from netsim.trace import MessageTrace
 from netsim.world import World
 
 __all__ = ["Progress", "Script", "Simulation", "simulate"]
+
+FIRST_SCRIPTED = 1 << 24  # numbers of wishes that scripts make lie above those that users have by themselves
 
 Script = Callable[["Simulation"], Generator[simpy.Event, Any, Any]]
 
@@ -153,6 +155,7 @@ class Simulation:
         self._rows: list[dict[str, Any]] = []
         self._wall = 0.0
         self._run_number = 0
+        self._requests = 0
         self._rules: tuple[StopRule, ...] = ()
         self._stopped: str | None = None
         self._users = {name: number for number, name in enumerate(world.ratings.user_ids)}
@@ -262,6 +265,39 @@ class Simulation:
         if self._tables.life["departed"][node]:
             raise ValueError(f"user={user!r} has quit; he gives no ratings")
         self._give(node, number, float(value))
+
+    def request(self, user: Hashable, item: Hashable, *, rating: float = math.nan) -> None:
+        """Let an online user ask for the profile of an item, as `Recommendations` lets him do by himself.
+
+        Parameters
+        ----------
+        user, item
+            Ids.
+        rating : float
+            The true rating, where the experimenter knows it; it stands in the table beside what is predicted.
+
+        Raises
+        ------
+        ValueError
+            If the world has no `recommendations`, whose time-out and retries are used; if the user is offline, or too
+            many of his requests are open.
+        """
+        node, number = self._node(user, None), self._item(item)
+        if self.world.recommendations is None:
+            raise ValueError(
+                "request needs World(recommendations=Recommendations(...)), whose time-out and retries it uses; give "
+                "mean_gap=math.inf where only scripts ask"
+            )
+        tables = self._tables
+        if not tables.nodes["online"][node]:
+            raise ValueError(f"user={user!r} is offline; he asks for nothing")
+        target = tables.add_target(node, number, float(rating))
+        self._requests += 1
+        wish = FIRST_SCRIPTED + self._requests
+        if not serving.open_wish(tables.state, node, wish, target, self.env.now):
+            raise ValueError(f"user={user!r} has {WISHES} requests open; wait until one has ended")
+        self._engine.contacts_changed()
+        self._engine.ask(node, wish)
 
     def join(self, *, user: Hashable = None, item: Hashable = None) -> None:
         """Let a user or an item (with its router) join that is to come later; one that is there stays as it is."""

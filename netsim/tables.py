@@ -346,12 +346,23 @@ class Tables:
             targets=rows,
             wishes=np.zeros(WISHES * n_users, dtype=WISH_STATE),
         )
+        self.target_user: np.ndarray = np.repeat(np.arange(n_users), np.diff(targets.by_user.start))
         self.aim(np.arange(len(rows)))
+
+    def add_target(self, user: int, item: int, rating: float) -> int:
+        """Let a user ask for an item that is not among those he draws from; returns the number of the target."""
+        row = np.zeros(1, dtype=TARGET)
+        row["item"], row["rating"] = item, rating
+        self.put(targets=np.concatenate([self.state.targets, row]))
+        self.target_user = np.append(self.target_user, user)
+        number = len(self.state.targets) - 1
+        self.aim(np.array([number]))
+        return number
 
     def aim(self, which: np.ndarray) -> None:
         """Let targets be asked for over the edges to the routers that host them now."""
-        start, rows = self.state.target_start, self.state.targets
-        user = np.repeat(np.arange(self.n_users), np.diff(start))[which]
+        rows = self.state.targets
+        user = self.target_user[which]
         router = self.state.profiles["node"][self.n_users + rows["item"][which]]
         pairs = np.unique(np.stack([user, router], axis=1), axis=0) if len(which) else np.zeros((0, 2), dtype=np.int64)
         missing = [pair for pair in pairs.tolist() if self.edge_between(*pair) is None]

@@ -85,6 +85,7 @@ ACTIONS = (
     "fault",
     "add_rating",
     "join",
+    "request",
 )
 
 
@@ -411,6 +412,12 @@ def act_on_node(simulation: Simulation, how: str, node: dict) -> None:
         getattr(simulation, how)(**node)
 
 
+def act_on_request(simulation: Simulation, user: Any, item: Any) -> None:
+    """Let a user ask for an item, if he can."""
+    with suppress(ValueError):
+        simulation.request(user, item, rating=3.0)
+
+
 def act_on_latency(simulation: Simulation, shift: dict, back: bool) -> None:
     """Shift latencies, or take a shift back if there is one."""
     with suppress(ValueError):
@@ -452,6 +459,8 @@ def steps(draw: Any, world: World, until: float, actions: tuple[str, ...] = ACTI
         return time, act_on_topology, (fault, tuple(draw(places))), {}
     if action == "set_delay":
         return time, action, (draw(delays()),), {}
+    if action == "request":
+        return time, act_on_request, (draw(st.sampled_from(users)), draw(st.sampled_from(world.ratings.item_ids))), {}
     if action in ("add_rating", "join"):
         item = draw(st.sampled_from(world.ratings.item_ids))
         if action == "add_rating":

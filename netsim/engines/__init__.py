@@ -54,6 +54,10 @@ class Engine(Protocol):
         """Take note that edges, paths or contact lists have changed."""
         ...
 
+    def ask(self, user: int, number: int) -> None:
+        """Let a user send the first query for an open wish, now."""
+        ...
+
     def slots_moved(self, shift: np.ndarray) -> None:
         """Take note that the slots of each edge have moved by so much; int64, shape (edges,)."""
         ...

@@ -278,7 +278,7 @@ class User(Node):
         """Wish for the profile of an item at each time of a Poisson process."""
         engine, user = self.engine, self.number
         number, time = 0, serving.next_wish(engine.state, user, 0, 0.0)
-        while True:
+        while time < np.inf:
             yield engine.clock.at(time, (WISH, user, number, 0))
             if engine.tables.life["departed"][user]:
                 return
@@ -585,6 +585,12 @@ class EventsEngine:
 
     def slots_moved(self, shift: np.ndarray) -> None:
         """Do nothing: a message finds its slot when it arrives."""
+
+    def ask(self, user: int, number: int) -> None:
+        """Let a user send the first query for an open wish, now."""
+        node = self.nodes[user]
+        assert isinstance(node, User)
+        node.ask(number, 0)
 
     def post_handover(self, edge: int, profile: int, size: int, fate: int, arrival: float) -> None:
         """Put a snapshot of a profile onto its way over an edge between two routers, unless it is lost already."""

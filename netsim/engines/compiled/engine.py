@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
+from netsim import serving
 from netsim.clock import Clock
-from netsim.engines.compiled.calendar import BATCH, move_slots
+from netsim.engines.compiled.calendar import BATCH, EXPIRY_EVENT, move_slots, push
 from netsim.engines.compiled.lane import Lane
 from netsim.engines.compiled.loop import (
     BOX_MESSAGE,
@@ -18,6 +19,7 @@ from netsim.engines.compiled.loop import (
     advance,
     count_in_flight,
     inject,
+    inject_query,
     receive_box,
     start,
 )
@@ -67,6 +69,7 @@ class CompiledEngine:
                 "shorten the lists, for example with Raters(cap=...)"
             )
         self.tables = tables
+        self._clock = clock
         self._lowest_jitter = lowest_jitter
         n_lanes, self.reason = _threads(tables, self._shortest_delay(), threads)
         self._lane_of = lane_of = _share(tables, n_lanes)
@@ -126,6 +129,33 @@ class CompiledEngine:
         """Take note that the slots of each edge have moved by so much; int64, shape (edges,)."""
         for lane in self.lanes:
             move_slots(lane.queue(), shift)
+
+    def ask(self, user: int, number: int) -> None:
+        """Let a user send the first query for an open wish, now."""
+        state, now = self.tables.state, float(self._clock.now)
+        edge, profile, stamp, size, fate, *arrivals = serving.ask(state, user, number, now)
+        receiver = self.lanes[self._lane_of[state.edges["receiver"][edge]]]
+        boxes = Boxes(*(box[0, 0] for box in self._boxes))
+        for copy, arrival in enumerate(arrivals):
+            if fate == IN_FLIGHT and arrival < math.inf:
+                receiver.grow(1, 1, 0)
+                memory = receiver.memory()
+                inject_query(
+                    receiver.state(self.tables),
+                    receiver.queue(),
+                    memory,
+                    boxes,
+                    edge,
+                    profile,
+                    stamp,
+                    size,
+                    copy,
+                    arrival,
+                )
+        own = self.lanes[self._lane_of[user]]
+        own.grow(1, 0, 0)
+        expiry = now + float(state.settings["wish_timeout"][0])
+        push(own.queue(), state.edges, expiry, user, EXPIRY_EVENT, number, 0)
 
     def post_handover(self, edge: int, profile: int, size: int, fate: int, arrival: float) -> None:
         """Put a snapshot of a profile onto its way over an edge between two routers, unless it is lost already."""

@@ -54,7 +54,18 @@ from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_e
 from netsim.state import OPEN, REFUSED, TIMED_OUT, UNBORN
 from netsim.timers import first_tick, next_tick
 
-__all__ = ["BOX_MESSAGE", "LANE", "Boxes", "Memory", "advance", "count_in_flight", "inject", "receive_box", "start"]
+__all__ = [
+    "BOX_MESSAGE",
+    "LANE",
+    "Boxes",
+    "Memory",
+    "advance",
+    "count_in_flight",
+    "inject",
+    "inject_query",
+    "receive_box",
+    "start",
+]
 
 # Why `advance` returned.
 DONE, GROW, BUDGET, TOO_EARLY = range(4)
@@ -789,7 +800,9 @@ def start(state, queue, memory):
             if time < math.inf:
                 push(queue, state.edges, time, n, TOGGLE_EVENT, 2, 0)
         if n < state.target_start.shape[0] - 1 and state.target_start[n + 1] > state.target_start[n]:
-            push(queue, state.edges, next_wish(state, n, 0, 0.0), n, WISH_EVENT, 0, 0)
+            time = next_wish(state, n, 0, 0.0)
+            if time < math.inf:
+                push(queue, state.edges, time, n, WISH_EVENT, 0, 0)
         if state.life[n].checkpoint_period < math.inf:
             push(queue, state.edges, checkpoint_time(state, n, 0), n, CHECKPOINT_EVENT, 0, 0)
 
@@ -804,6 +817,15 @@ def inject(state, queue, memory, boxes, kind, edge, profile, size, arrival):
     _fill_payload(me, queue, boxes, me.number, batch, state.values, profile)
     queue.batches[batch].references = 1
     link = state.edges[edge]
+    push(queue, state.edges, arrival, edge, batch, link.receiver, link.slot)
+
+
+@partial(kernel, inline=False)
+def inject_query(state, queue, memory, boxes, edge, profile, stamp, size, copy, arrival):
+    """Put a query onto its way over an edge; the lane, its receiver's, must have room for it."""
+    me, link = memory.lane[0], state.edges[edge]
+    batch = _new_batch(me, queue, boxes, me.number, QUERY, profile, stamp, 0.0, size, copy, 0)
+    queue.batches[batch].references = 1
     push(queue, state.edges, arrival, edge, batch, link.receiver, link.slot)
 
 
