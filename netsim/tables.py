@@ -90,6 +90,7 @@ class Tables:
         self.rooms = state.nodes["contact_count"].copy()
         self.longest_list = int(self.rooms.max(initial=1))
         self.hosting: Hosting | None = None
+        self.target_user = np.zeros(0, dtype=np.int64)  # who may ask for each target
         self.now: Callable[[], float] = lambda: 0.0
 
     def __getattr__(self, name: str) -> Any:
@@ -346,7 +347,7 @@ class Tables:
             targets=rows,
             wishes=np.zeros(WISHES * n_users, dtype=WISH_STATE),
         )
-        self.target_user: np.ndarray = np.repeat(np.arange(n_users), np.diff(targets.by_user.start))
+        self.target_user = np.repeat(np.arange(n_users), np.diff(targets.by_user.start))
         self.aim(np.arange(len(rows)))
 
     def add_target(self, user: int, item: int, rating: float) -> int:

@@ -466,7 +466,7 @@ def test_a_description_can_be_written_as_json():
     )
     plain = json.loads(json.dumps(world.describe(), allow_nan=False))
     assert plain["user_fan_out"] == 2
-    assert plain["user_contacts"] == {"type": "RandomRouters", "count": 2}
+    assert plain["user_contacts"] == {"type": "RandomRouters", "count": 2, "every": None}
     assert plain["delay"] == {"distribution": "LogNormal", "median": 0.07, "sigma": 0.8}
     assert plain["ratings"]["sha256"] == world.ratings.digest
     assert plain["hosting"][0] == ["p", "p"]

@@ -9,7 +9,17 @@ import pandas as pd
 import pytest
 
 from algorithms.ratings import Ratings
-from netsim import Exponential, LogNormal, MessageTrace, OnOff, Periodic, World, simulate
+from netsim import (
+    Exponential,
+    LearnedRouters,
+    LogNormal,
+    MessageTrace,
+    OnOff,
+    Periodic,
+    Recommendations,
+    World,
+    simulate,
+)
 from netsim.messages import FATES, MESSAGE_KINDS
 
 KEY = ["kind", "sender", "receiver", "profile", "stamp"]
@@ -52,7 +62,9 @@ def keys(trace):
 
 def test_every_message_is_in_the_whole_trace():
     quitting = {"router_lifetime": Exponential(30.0), "rehosting": "handover", "duplication": 0.1}
-    trace, result = traced(world(**quitting))
+    made = world(**quitting)
+    asking = {"recommendations": Recommendations(made.ratings, mean_gap=5.0), "user_contacts": LearnedRouters()}
+    trace, result = traced(made.replace(**asking))
     frame = trace.frame()
     booked = result.accounts.set_index(["kind", "fate"])
     found = frame.groupby(["kind", "fate"])["bytes"].agg(["size", "sum"])
