@@ -462,7 +462,7 @@ class Simulation:
             self._redraw(contacts, first, number + 1)
 
         assert contacts.every is not None
-        self.env.at(number * contacts.every, (SCRIPTED, 0, -1), happen)
+        self.env.at(number * contacts.every, (SCRIPTED, 0, -3 if first == 0 else -2), happen)
 
     def _departure(self, node: int) -> Callable[[simpy.Event], None]:
         return lambda _: depart(self.world, self._tables, self._engine, node, self.env.now)

@@ -281,26 +281,31 @@ def placements(users: tuple, routers: tuple, places: tuple) -> st.SearchStrategy
     return st.just(RandomPlacement()) | st.builds(GivenPlacement, users_at, routers_at)
 
 
-def user_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
+def user_contacts(users: tuple, routers: tuple, *, lives: bool) -> st.SearchStrategy[Any]:
     given = st.dictionaries(st.sampled_from(users), subsets(routers)).map(GivenContacts)
-    every = st.sampled_from([None, 0.5, 1.25])
+    every = st.sampled_from([None, 0.5, 1.25] if lives else [None])
     drawn = st.builds(RandomRouters, st.integers(1, len(routers)), every)
+    if not lives:
+        return st.one_of(st.just(RatedRouters()), drawn, given)
     learned = st.builds(LearnedRouters, st.sampled_from([0.25, 0.6, 2.0]), st.integers(1, 3))
     return st.one_of(st.just(RatedRouters()), drawn, given, learned)
 
 
-def router_contacts(users: tuple, routers: tuple) -> st.SearchStrategy[Any]:
+def router_contacts(users: tuple, routers: tuple, *, lives: bool) -> st.SearchStrategy[Any]:
     given = st.dictionaries(st.sampled_from(routers), subsets(users)).map(GivenContacts)
+    if not lives:
+        return st.one_of(st.just(Raters()), st.builds(Raters, st.integers(1, 3)), given)
     drawn = st.builds(RandomUsers, st.integers(1, len(users)), st.sampled_from([None, 0.75]))
     return st.one_of(st.just(Raters()), st.builds(Raters, st.integers(1, 3)), given, drawn, st.just(HeardUsers()))
 
 
 @st.composite
-def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool = True) -> World:
+def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool = True, lives: bool = True) -> World:
     """A small world in which anything that a `World` can say may be said.
 
     In some, one router sends several items, and an old emission of one meets a new one of another. Without `forgets`
-    no node loses what it has learned; without `doubles` the network makes no copies; without `moves` nobody quits.
+    no node loses what it has learned; without `doubles` the network makes no copies; without `moves` nobody quits;
+    without `lives` no ratings come, nobody asks for recommendations, nothing queues and contact lists stay.
     """
     overtaking = draw(st.integers(0, 5)) == 0
     known = draw(ratings())
@@ -311,16 +316,20 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
     router = st.sampled_from(router_ids)
     hosting = st.none() | st.fixed_dictionaries(dict.fromkeys(known.item_ids, router))
     fan_outs = st.sampled_from([None, None, 1, 2])
+    living: dict[str, Any] = {}
+    if lives:
+        living = {"arrivals": draw(arrivals(known)), "recommendations": draw(recommendations(known))}
+        living["user_patience"] = draw(st.sampled_from([None, None, 0.3, 1.0]))
+        living["router_patience"] = draw(st.sampled_from([None, None, 0.5, 2.0]))
+        living |= draw(queues())
     return World(
         known,
         topology=underlay,
         routers=routers,
         hosting=draw(hosting),
         placement=draw(placements(users, router_ids, underlay.places)),
-        user_contacts=draw(user_contacts(users, router_ids)),
-        router_contacts=Raters() if overtaking else draw(router_contacts(users, router_ids)),
-        user_patience=draw(st.sampled_from([None, None, 0.3, 1.0])),
-        router_patience=draw(st.sampled_from([None, None, 0.5, 2.0])),
+        user_contacts=draw(user_contacts(users, router_ids, lives=lives)),
+        router_contacts=Raters() if overtaking else draw(router_contacts(users, router_ids, lives=lives)),
         user_broadcast=draw(timers()),
         router_broadcast=draw(st.builds(Periodic, on_grid(1, 3), phase=on_grid(0, 3)) if overtaking else timers()),
         user_fan_out=draw(fan_outs),
@@ -344,10 +353,8 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         if moves
         else None,
         rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
-        arrivals=draw(arrivals(known)),
-        recommendations=draw(recommendations(known)),
         learning=draw(learnings()),
-        **draw(queues()),
+        **living,
     )
 
 
@@ -506,10 +513,19 @@ class Run:
 
 
 @st.composite
-def runs(draw: Any, *, scripted: bool = True, forgets: bool = True, doubles: bool = True, moves: bool = True) -> Run:
+def runs(
+    draw: Any,
+    *,
+    scripted: bool = True,
+    forgets: bool = True,
+    doubles: bool = True,
+    moves: bool = True,
+    lives: bool = True,
+) -> Run:
     """A world, how long it runs, when it is measured, and what is scripted; options as of `worlds`."""
-    world = draw(worlds(forgets=forgets, doubles=doubles, moves=moves))
+    world = draw(worlds(forgets=forgets, doubles=doubles, moves=moves, lives=lives))
     left_out = {"reset": not forgets, "set_duplication": not doubles, "depart": not moves}
+    left_out |= dict.fromkeys(["add_rating", "join", "request"], not lives)
     actions = tuple(action for action in ACTIONS if not left_out.get(action))
     until = draw(on_grid(4, 24))
     seed = draw(SEEDS)

@@ -616,7 +616,9 @@ class EventsEngine:
         count = self._in_flight[message.kind - REQUEST]
         count[0] += 1
         count[1] += message.size
-        key = (message.kind, sender, receiver, message.stamp, message.profile)
+        # Second copies of what is asked are taken after the first: their answers have draws of their own.
+        copy = message.count if message.kind in (REQUEST, QUERY, LOOKUP) else 0
+        key = (message.kind, sender, receiver, message.stamp, message.profile, copy)
         if processes(self.state, receiver):
             (take,) = message.callbacks
             message.callbacks[0] = lambda _: self.admit(message, receiver, key, take)

@@ -101,7 +101,7 @@ def test_ids_are_the_original_ones(ids):
 
 
 @many
-@given(runs(doubles=False, forgets=False, moves=False))
+@given(runs(doubles=False, forgets=False, moves=False, lives=False))
 def test_nodes_sent_what_was_sent(run):
     results = [simulate(**run.arguments, engine=engine) for engine in ("events", "compiled")]
     result = results[0]

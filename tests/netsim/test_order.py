@@ -61,10 +61,10 @@ def test_order_at_equal_times(world, log):
         ("script", NORMAL),
         *[("toggle", node) for node in (0, 1, 2)],
         *[("tick", node) for node in (0, 1, 2)],
-        *[("request", 2, user, 2, -1) for user in (0, 1)],
-        *[("reply", user, 2, 4, user) for user in (0, 1)],
-        *[("profile", user, 2, 3, user) for user in (0, 1)],
-        *[("profile", 2, user, 3, 2) for user in (0, 1)],
+        *[("request", 2, user, 2, -1, 0) for user in (0, 1)],
+        *[("reply", user, 2, 4, user, 0) for user in (0, 1)],
+        *[("profile", user, 2, 3, user, 0) for user in (0, 1)],
+        *[("profile", 2, user, 3, 2, 0) for user in (0, 1)],
     ]
 
 

@@ -82,7 +82,7 @@ def watch(run):
 
 
 @many
-@given(runs())
+@given(runs(lives=False))
 def test_nothing_is_delivered_before_it_is_sent(run):
     _, trace, _ = watch(run)
     frame = trace.frame().astype({"sent": float, "arrives": float})
@@ -98,7 +98,7 @@ def test_nothing_is_delivered_before_it_is_sent(run):
 
 
 @many
-@given(runs(forgets=False, moves=False))
+@given(runs(forgets=False, moves=False, lives=False))
 def test_what_is_taken_from_a_profile_only_grows_newer(run):
     _, trace, _ = watch(run)
     frame = trace.frame().query("kind != 'request' and order >= 0").sort_values("order")
@@ -116,7 +116,7 @@ def test_what_is_taken_from_a_profile_only_grows_newer(run):
 
 
 @many
-@given(runs())
+@given(runs(lives=False))
 def test_accounts_balance_and_agree_with_the_trace(run):
     _, trace, result = watch(run)
     frame = trace.frame()
@@ -141,7 +141,7 @@ def test_accounts_balance_and_agree_with_the_trace(run):
 
 
 @many
-@given(runs(doubles=False))
+@given(runs(doubles=False, lives=False))
 def test_stamps_grow_by_one_at_each_emission(run):
     simulation, trace, _ = watch(run)
     frame = trace.frame().query("kind != 'request'")
@@ -159,7 +159,7 @@ def test_stamps_grow_by_one_at_each_emission(run):
 
 
 @many
-@given(runs())
+@given(runs(lives=False))
 def test_payloads_are_snapshots(run):
     """`Watch` compares each payload with the profile at sending and with itself at landing."""
     _, trace, _ = watch(run)
@@ -171,7 +171,7 @@ def test_payloads_are_snapshots(run):
 
 
 @many
-@given(runs())
+@given(runs(lives=False))
 def test_who_is_offline_sends_and_takes_nothing(run):
     _, trace, _ = watch(run)
     frame = trace.frame()
@@ -182,7 +182,7 @@ def test_who_is_offline_sends_and_takes_nothing(run):
 
 
 @many
-@given(runs(doubles=False))
+@given(runs(doubles=False, lives=False))
 def test_messages_go_to_contacts_between_a_user_and_a_router(run):
     _, trace, _ = watch(run)
     n_users = run.world.ratings.n_users

@@ -157,7 +157,9 @@ def _before_at_one_time(queue, edges, a, b):
     batch_x, batch_y = queue.batches[x.batch], queue.batches[y.batch]
     if batch_x.stamp != batch_y.stamp:
         return batch_x.stamp < batch_y.stamp
-    return batch_x.profile < batch_y.profile
+    if batch_x.profile != batch_y.profile:
+        return batch_x.profile < batch_y.profile
+    return batch_x.count < batch_y.count  # the second copy of what is asked comes after the first
 
 
 @kernel

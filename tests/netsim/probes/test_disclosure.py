@@ -203,7 +203,7 @@ class Sent(MessageTrace):
 
 
 @many
-@given(runs(doubles=False))
+@given(runs(doubles=False, lives=False))
 def test_disclosures_are_what_the_messages_carried(run):
     trace = Sent(run)
     simulation = Simulation(run.world, seed=run.seed, trace=trace)

