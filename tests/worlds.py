@@ -419,6 +419,12 @@ def act_on_node(simulation: Simulation, how: str, node: dict) -> None:
         getattr(simulation, how)(**node)
 
 
+def act_on_rating(simulation: Simulation, user: Any, item: Any, value: float) -> None:
+    """Let a user rate an item, unless he has quit."""
+    with suppress(ValueError):
+        simulation.add_rating(user, item, value)
+
+
 def act_on_request(simulation: Simulation, user: Any, item: Any) -> None:
     """Let a user ask for an item, if he can."""
     with suppress(ValueError):
@@ -472,7 +478,7 @@ def steps(draw: Any, world: World, until: float, actions: tuple[str, ...] = ACTI
         item = draw(st.sampled_from(world.ratings.item_ids))
         if action == "add_rating":
             value = draw(st.integers(2, 10)) / 2
-            return time, action, (draw(st.sampled_from(users)), item, value), {}
+            return time, act_on_rating, (draw(st.sampled_from(users)), item, value), {}
         return time, action, (), draw(st.sampled_from([{"item": item}, {"user": users[0]}]))
     role = draw(st.sampled_from(["user", "router"]))
     node = {role: draw(st.sampled_from(users if role == "user" else routers))}

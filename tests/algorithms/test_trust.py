@@ -88,7 +88,11 @@ def test_meetings_by_hand():
 
 
 def test_sizes_are_those_of_the_network():
-    assert (trust.HEADER, trust.ITEM_NAME, trust.ANSWER) == (messages.HEADER, messages.ITEM_NAME, messages.ANSWER)
+    assert (trust.HEADER, trust.ITEM_NAME, trust.ANSWER) == (
+        messages.HEADER,
+        messages.ITEM_NAME,
+        messages.RATING_ANSWER,
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

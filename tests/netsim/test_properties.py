@@ -141,7 +141,7 @@ def test_accounts_balance_and_agree_with_the_trace(run):
 
 
 @many
-@given(runs(doubles=False, lives=False))
+@given(runs(doubles=False, moves=False, lives=False))
 def test_stamps_grow_by_one_at_each_emission(run):
     simulation, trace, _ = watch(run)
     frame = trace.frame().query("kind != 'request'")

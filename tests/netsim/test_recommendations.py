@@ -425,7 +425,7 @@ def test_the_trace_names_queries_and_answers():
     [
         ({"targets": "all"}, "targets must be a Ratings, got str"),
         ({"mean_gap": 0}, "mean_gap must be a finite number of seconds > 0"),
-        ({"mean_gap": math.inf}, "mean_gap"),
+        ({"mean_gap": math.nan}, "mean_gap"),
         ({"mean_gap": True}, "mean_gap"),
         ({"timeout": -1.0}, "timeout must be a finite number of seconds > 0"),
         ({"timeout": math.nan}, "timeout"),

@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = list(cli.scenario_modules())
 SMALL = ["--users", "10", "--items", "8", "--places", "5", "--until", "30"]
 WRITTEN = {"summary.json", "probes.csv", "configuration.json", "convergence.png"}
-TABLES = ("probes.csv", "accounts.csv", "users.csv", "routers.csv", "items.csv")
+TABLES = tuple(
+    f"{name}.csv" for name in ("probes", "accounts", "users", "routers", "items", "prequential", "recommendations")
+)
 # Of the run that quickstart saves.
 SAVED = {f"runs/quickstart/{name}" for name in ("result.json", "arrays.npz", *TABLES)}
 
@@ -86,7 +88,8 @@ def test_defaults_that_are_typed_change_nothing(name, monkeypatch):
     parser = parser_of(name, monkeypatch)
     argv = []
     for action in parser._actions:
-        if action.option_strings and action.dest != "help" and action.default is not argparse.SUPPRESS:
+        valued = action.option_strings and action.dest != "help" and action.nargs != 0
+        if valued and action.default is not argparse.SUPPRESS:
             default = action.default
             argv += [
                 action.option_strings[0],
