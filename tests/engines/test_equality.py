@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from algorithms.ratings import Ratings
 from netsim import (
+    Arrivals,
     Checkpoint,
     Constant,
     Diurnal,
@@ -23,6 +24,8 @@ from netsim import (
     GilbertElliott,
     GivenContacts,
     GivenPlacement,
+    HeardUsers,
+    LearnedRouters,
     Learning,
     LogNormal,
     OnOff,
@@ -30,6 +33,7 @@ from netsim import (
     Periodic,
     Poisson,
     RandomRouters,
+    Recommendations,
     Reordering,
     Sessions,
     Simulation,
@@ -212,9 +216,11 @@ def test_the_worlds_drawn_can_tell_engines_apart():
 
     look()
     share = {name: sum(row[name] for row in seen) / len(seen) for name in seen[0]}
-    rare = dict.fromkeys(["user-written", "correlated sessions", "sessions by the time of day", "bursts"], 0.1)
-    rare |= {"users start anew": 0.1, "sessions of a trace": 0.1, "zero delays": 0.15, "items handed over": 0.01}
-    least = dict.fromkeys(share, 0.2) | rare
+    # What is rare here happens in the larger worlds `leaving`, `restless` and `living`.
+    rare = ["user-written", "correlated sessions", "sessions by the time of day", "sessions of a trace", "bursts"]
+    rare += ["users start anew", "queues that are full", "messages that wait"]
+    least = dict.fromkeys(share, 0.1) | dict.fromkeys(rare, 0.02)
+    least |= dict.fromkeys(["items handed over", "routers found", "recommendations served"], 0.0)
     assert not {name: value for name, value in share.items() if value < least[name]}, share
 
 
@@ -423,6 +429,36 @@ def restless():
     return Run(world, 12.0, 13, 0.5, acts)
 
 
+def living():
+    """Ratings come and change, users ask for recommendations, messages queue, lists are learned; routers quit."""
+    known = matrix(24, 20, 0.5)
+    comes = Arrivals.drawn(known, span=8.0, seed=1, known=0.4).with_changes(known, share=0.1, span=9.0, seed=2)
+    world = World(
+        known,
+        routers=8,
+        user_contacts=LearnedRouters(timeout=0.6, at_once=3),
+        router_contacts=HeardUsers(),
+        user_patience=2.0,
+        router_patience=3.0,
+        user_broadcast=0.5,
+        router_broadcast=0.5,
+        delay=Uniform(0.02, 0.3),
+        loss=0.05,
+        duplication=0.1,
+        arrivals=comes,
+        recommendations=Recommendations(known, mean_gap=0.5, timeout=0.5),
+        user_uplink=4000.0,
+        router_uplink=Uniform(5000.0, 20000.0),
+        router_processing=Exponential(0.01),
+        queue_limit=8,
+        router_lifetime=Exponential(15.0),
+        rehosting="handover",
+        router_churn=OnOff(5.0, 0.5),
+        learning=Learning(rank=3),
+    )
+    return Run(world, 10.0, 14, 1.0)
+
+
 LARGE = {
     make.__name__: make
     for make in (
@@ -440,6 +476,7 @@ LARGE = {
         leaving,
         attached,
         restless,
+        living,
     )
 }
 
@@ -453,7 +490,7 @@ def test_engines_agree_in_larger_worlds(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["one_window_delay", "heavy_tails", "late", "no_delay", "scripted", "leaving", "restless"]
+    "name", ["one_window_delay", "heavy_tails", "late", "no_delay", "scripted", "leaving", "restless", "living"]
 )
 def test_a_run_in_pieces_ends_as_one_at_once(name):
     run = LARGE[name]()
