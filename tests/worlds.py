@@ -155,6 +155,18 @@ def topologies(draw: Any) -> Underlay:
     return Underlay.from_graph(graph, routed=draw(st.sampled_from([True] * 6 + [False])))
 
 
+@st.composite
+def close_topologies(draw: Any) -> Underlay:
+    """1 to 3 places that are all linked, with latencies on the grid."""
+    graph = nx.complete_graph(draw(st.integers(1, 3)))
+    for _, _, edge in graph.edges(data=True):
+        edge["latency"] = draw(on_grid(0, 1))
+    if draw(st.booleans()):
+        for _, _, edge in graph.edges(data=True):
+            edge["loss"], edge["bandwidth"] = 0.1, 4000.0
+    return Underlay.from_graph(graph)
+
+
 def timers() -> st.SearchStrategy[Any]:
     """Mostly periodic with a given phase: nodes of one role tick together, often both roles.
 
@@ -173,7 +185,7 @@ def timers() -> st.SearchStrategy[Any]:
 def churns() -> st.SearchStrategy[Any]:
     lengths = st.sampled_from([0.1, 0.5, 2.0, 6.0])
     coming = st.one_of(sessions(), st.builds(OnOff, lengths, lengths), traces(), sessions())
-    return st.booleans().flatmap(lambda steady: st.none() if steady else coming)
+    return st.sampled_from([True, False, False]).flatmap(lambda steady: st.none() if steady else coming)
 
 
 @st.composite
@@ -309,7 +321,9 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
     """
     overtaking = draw(st.integers(0, 5)) == 0
     known = draw(ratings())
-    underlay = draw(topologies())
+    # Two in three are busy: everyone can reach everyone, most are there, and what is sent mostly arrives.
+    busy = draw(st.sampled_from([True, True, False]))
+    underlay = draw(close_topologies() if busy else topologies())
     routers = 1 if overtaking else draw(st.none() | st.integers(1, 3) | st.just(("b", "a")))
     plain = World(known, routers=routers)
     users, router_ids = known.user_ids, plain.router_ids
@@ -328,7 +342,11 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         routers=routers,
         hosting=draw(hosting),
         placement=draw(placements(users, router_ids, underlay.places)),
-        user_contacts=draw(user_contacts(users, router_ids, lives=lives)),
+        user_contacts=draw(
+            st.sampled_from([RatedRouters(), LearnedRouters(0.5, 3)] if lives else [RatedRouters()])
+            if busy
+            else user_contacts(users, router_ids, lives=lives)
+        ),
         router_contacts=Raters() if overtaking else draw(router_contacts(users, router_ids, lives=lives)),
         user_broadcast=draw(timers()),
         router_broadcast=draw(st.builds(Periodic, on_grid(1, 3), phase=on_grid(0, 3)) if overtaking else timers()),
@@ -338,7 +356,7 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         access=draw(st.sampled_from([0.0, 0.0, 0.125, Empirical([0.0, 0.25])])),
         minimum_delay=draw(st.sampled_from([0.0, 1e-3, 0.1, GRID])),
         pair_delay=draw(st.sampled_from([0.0, 0.0, 0.25, Empirical([0.0, 0.25, 0.5])])),
-        loss=draw(losses()),
+        loss=draw(st.sampled_from([0.0, 0.1, GilbertElliott(0.3, 0.5)]) if busy else losses()),
         duplication=draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])) if doubles else 0.0,
         reordering=draw(st.sampled_from([None, None, Reordering(0.3, 0.5), Reordering(0.5, Uniform(0.0, 2.0))])),
         discard_stale=draw(st.booleans() | st.just(True)),

@@ -70,6 +70,8 @@ TABLES = (
 )
 TABLES += ("saved_slots",)
 ENGINES = {"one thread": ("compiled", 1), "two threads": ("compiled", 2), "three threads": ("compiled", 3)}
+PLAIN = ("two threads", "updates", "drawn sessions", "scripts", "pieces", "several items")
+RARE = ("correlated sessions", "sessions by the time of day", "bursts", "queues that are full", "messages that wait")
 plain = settings(max_examples=FEW, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 thorough = settings(
     max_examples=MANY,
@@ -217,10 +219,9 @@ def test_the_worlds_drawn_can_tell_engines_apart():
     look()
     share = {name: sum(row[name] for row in seen) / len(seen) for name in seen[0]}
     # What is rare here happens in the larger worlds `leaving`, `restless` and `living`.
-    rare = ["user-written", "correlated sessions", "sessions by the time of day", "sessions of a trace", "bursts"]
-    rare += ["users start anew", "queues that are full", "messages that wait"]
-    least = dict.fromkeys(share, 0.1) | dict.fromkeys(rare, 0.02)
-    least |= dict.fromkeys(["items handed over", "routers found", "recommendations served"], 0.0)
+    least = dict.fromkeys(share, 0.1) | dict.fromkeys(PLAIN, 0.25)
+    least |= {"user-written": 0.1, "zero delays": 0.15, "requests": 0.2}
+    least |= dict.fromkeys(["items handed over", "routers found", "recommendations served", *RARE], 0.02)
     assert not {name: value for name, value in share.items() if value < least[name]}, share
 
 
