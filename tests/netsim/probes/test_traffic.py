@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 
 from algorithms.synthetic import low_rank
-from netsim import GilbertElliott, Learning, OnOff, World, complete, simulate
+from netsim import GilbertElliott, LearnedRouters, Learning, OnOff, Recommendations, World, complete, simulate
 from netsim.messages import DELIVERED, FATES, MESSAGE_KINDS
 from netsim.probes import traffic
 from tests.netsim.probes.small import RANK, one_user
 
+DATA = low_rank(8, 12, rank=2, missing=0.5, seed=1)
 BUSY = World(
-    low_rank(8, 12, rank=2, missing=0.5, seed=1).train,
+    DATA.train,
     complete(3),
     routers=4,
     delay=0.5,
@@ -17,6 +18,8 @@ BUSY = World(
     user_churn=OnOff(20.0, 5.0),
     router_lifetime=25.0,
     rehosting="handover",
+    user_contacts=LearnedRouters(),
+    recommendations=Recommendations(DATA.test, mean_gap=10.0),
     learning=Learning(rank=2),
 )
 
@@ -64,7 +67,7 @@ def test_balances_and_adds_up_to_what_every_run_has(engine):
             assert (settled == table[f"{prefix}{kind}_sent"]).all()
             delivered = sum(table[f"{prefix}{kind}_{fate}"] for fate in DELIVERED)
             assert (delivered == table[f"{prefix}{kind}_delivered"]).all()
-    assert (table.iloc[-1][[f"{kind}_sent" for kind in MESSAGE_KINDS[:4]]] > 0).all()
+    assert (table.iloc[-1][[f"{kind}_sent" for kind in MESSAGE_KINDS]] > 0).all()
     assert (table.iloc[-1][["profile_lost_link", "profile_lost_offline"]] > 0).all()
     booked = result.accounts.set_index(["kind", "fate"])
     for (kind, fate), row in booked.iterrows():
