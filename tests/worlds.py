@@ -330,6 +330,9 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
     router = st.sampled_from(router_ids)
     hosting = st.none() | st.fixed_dictionaries(dict.fromkeys(known.item_ids, router))
     fan_outs = st.sampled_from([None, None, 1, 2])
+    lifetimes = [None, Exponential(4.0), Empirical([0.5, 1.0, 2.5, 100.0])]
+    if busy and len(router_ids) > 1:  # somebody is there to take over
+        lifetimes += [Exponential(2.0), Empirical([0.5, 1.0, 2.5])]
     living: dict[str, Any] = {}
     if lives:
         living = {"arrivals": draw(arrivals(known)), "recommendations": draw(recommendations(known))}
@@ -367,10 +370,8 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         user_return=draw(returns()) if forgets else "keep",
         router_return=draw(returns()) if forgets else "keep",
         user_lifetime=draw(st.sampled_from([None, None, None, Exponential(20.0), 2.5])) if moves else None,
-        router_lifetime=draw(st.sampled_from([None, Exponential(4.0), Empirical([0.5, 1.0, 2.5, 100.0])]))
-        if moves
-        else None,
-        rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", "handover", "handover"])),
+        router_lifetime=draw(st.sampled_from(lifetimes)) if moves else None,
+        rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", *["handover"] * 3])),
         learning=draw(learnings()),
         **living,
     )
