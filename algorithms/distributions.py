@@ -32,6 +32,7 @@ __all__ = [
     "compile_distributions",
     "describe_distribution",
     "sample",
+    "is_constant",
     "sample_covering",
     "sample_each",
     "score_of",
@@ -495,6 +496,12 @@ def sample(rows, pool, which, word):
         return row.a * math.exp(-math.log1p(-uniform(word)) / row.b)
     position = np.int64(uniform(word) * row.count)
     return pool[row.start + position]
+
+
+@kernel
+def is_constant(rows, which):
+    """Whether distribution `which` needs no chance."""
+    return rows[which].kind == _CONSTANT
 
 
 @partial(kernel, inline=False)

@@ -35,7 +35,6 @@ from netsim.messages import (
     UNKNOWN,
     UNRATED,
     UPDATED,
-    goes_back,
     message_size,
 )
 from netsim.queueing import serve
@@ -54,7 +53,7 @@ __all__ = [
 ]
 
 
-@partial(kernel, inline=False)
+@kernel
 def admit(state, kind, edge, receiver, profile, stamp, size, now):
     """A message arrives at a node that takes time to process each; it is judged now, and again when it is processed.
 
@@ -74,9 +73,7 @@ def admit(state, kind, edge, receiver, profile, stamp, size, now):
     if not state.nodes[receiver].online:
         account(state, kind, LOST_OFFLINE, size)
         return LOST_OFFLINE, math.inf
-    link = state.edges[edge]
-    sender = link.receiver if goes_back(kind) else link.sender
-    processed = serve(state, receiver, state.nodes[sender].key, kind, profile, stamp, now)
+    processed = serve(state, receiver, edge, kind, profile, stamp, now)
     if processed == math.inf:
         account(state, kind, LOST_QUEUE, size)
         return LOST_QUEUE, processed

@@ -27,7 +27,7 @@ from netsim.messages import (
     message_size,
 )
 
-__all__ = ["enlist", "hear", "look_up", "next_unknown", "router_takes_lookup", "tidy", "user_takes_found"]
+__all__ = ["enlist", "enlist_kept", "hear", "look_up", "next_unknown", "router_takes_lookup", "tidy", "user_takes_found"]
 
 
 @kernel
@@ -55,6 +55,31 @@ def enlist(state, node, edge, now):
         state.contacts[n] = state.contacts[n - 1]
     state.contacts[place] = edge
     row.contact_count += 1
+
+
+@partial(kernel, inline=False)
+def enlist_kept(state, node, edge, room, now):
+    """Put an edge for which a place is kept into the contact list of its sender; returns whether there is such a place.
+
+    `room` is the length that the list can grow to; edges that wait to be listed stand behind it.
+    """
+    row = state.nodes[node]
+    end, last = row.contact_start, row.contact_start + max(row.contact_count, room)
+    while end < last and state.contacts[end] != edge:
+        end += 1
+    if end == last:
+        return False
+    if end >= row.contact_start + row.contact_count:
+        place, first = row.contact_start + row.contact_count, row.contact_start
+        while place > first and state.edges[state.contacts[place - 1]].receiver >= state.edges[edge].receiver:
+            place -= 1
+        for n in range(end, place, -1):
+            state.contacts[n] = state.contacts[n - 1]
+        state.contacts[place] = edge
+        row.contact_count += 1
+        if state.heard.shape[0] > 0:
+            state.heard[edge] = now
+    return True
 
 
 @partial(kernel, inline=False)

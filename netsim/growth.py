@@ -1,7 +1,10 @@
 """What happens at one moment when a rating is given or changed, or a user or an item joins."""
 
+from functools import partial
+
 import numpy as np
 
+from algorithms.compilation import kernel
 from netsim import sessions
 from netsim.state import CHANGE, DISCLOSURE, FIND, RATED, UNBORN
 from netsim.tables import Tables
@@ -11,7 +14,7 @@ __all__ = ["give_rating", "join_item", "join_user"]
 LARGEST_COUNT = 2**31  # what a slot can hold
 
 
-def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
+def give_rating(tables: Tables, user: int, item: int, place: int | None, value: float) -> bool:
     """Let a user rate an item, or change his rating; both join if they have not yet.
 
     The routers learn of it by the protocol: his profiles carry a higher count. Where contact lists are those of the
@@ -20,6 +23,8 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
     Parameters
     ----------
     user, item : int
+    place : int or None
+        Number of the pair among the own ratings, where it is there.
     value : float
 
     Returns
@@ -27,56 +32,68 @@ def give_rating(tables: Tables, user: int, item: int, value: float) -> bool:
     bool
         Whether the user's contact list or edges had to be made, which an engine must be told.
     """
-    join_user(tables, user)
-    join_item(tables, item)
-    state, own, profile, made = tables.state, tables.base.own, tables.n_users + item, False
-    place = own.position(user, item)
+    made = False
     if place is None:
-        place = own.insert(user, item)
-        nothing = np.zeros(1, dtype=DISCLOSURE)
-        nothing["last"] = nothing["before_last"] = -1
-        disclosures = np.concatenate([state.disclosures[:place], nothing, state.disclosures[place:]])
-        tables.put(disclosures=disclosures)
-        tables.hold_own()
-        if len(state.finds):
-            fresh = np.zeros(1, dtype=FIND)
-            fresh["asked"], fresh["listed"] = -np.inf, -1
-            tables.put(finds=np.concatenate([state.finds[:place], fresh, state.finds[place:]]))
-            tables.lead(np.array([place]))
-            made = True
-        state = tables.state
-    known = bool(own.known[place])
-    own.value[place] = value
+        place, made = _foresee(tables, user, item), len(tables.state.finds) > 0
+    state, profile = tables.state, tables.n_users + item
+    if state.own_count[user] + CHANGE >= LARGEST_COUNT and state.own_known[place]:
+        times = int(state.own_count[user]) // CHANGE
+        raise ValueError(f"user number {user} cannot change his ratings more than {times} times; change fewer")
     router = int(state.profiles["node"][profile])
-    if known:
-        if state.own_count[user] + CHANGE >= LARGEST_COUNT:
-            times = int(state.own_count[user]) // CHANGE
-            raise ValueError(f"user number {user} cannot change his ratings more than {times} times; change fewer")
-        state.own_count[user] += CHANGE
-    else:
-        own.known[place] = True
-        state.own_count[user] += 1
-        state.profiles["known"][user] += 1
-    own.revision[place] = state.own_count[user]
-    down = tables.edge_between(router, user)
-    if down is not None:
-        slot = int(state.edges["slot"][down] + state.profiles["offset"][profile])
-        state.slots["state"][slot], state.slots["value"][slot] = RATED, value
-        if len(state.saved_slots):
-            state.saved_slots["state"][slot], state.saved_slots["value"][slot] = RATED, value
-    if known:
+    up, down = tables.edge_between(user, router), tables.edge_between(router, user)
+    changed = _enter(state, user, profile, place, value, -1 if up is None else up, -1 if down is None else down)
+    if changed:
         return made
-    if state.settings["heard_users"][0] and tables.edge_between(router, user) is None:
+    if down is None and state.settings["heard_users"][0]:
         tables.foresee_raters(router, np.array([user]))
         made = True
-    up = tables.edge_between(user, router)
-    if up is not None:
-        state.edges["attached"][up] += 1
     if tables.users_follow:
         made = tables.enlist(user, router) or made
     if tables.routers_follow and _has_room(tables, router):
         made = tables.enlist(router, user) or made
     return made
+
+
+def _foresee(tables: Tables, user: int, item: int) -> int:
+    """Make a place for a pair that nobody foresaw among the own ratings; returns its number."""
+    place, state = tables.base.own.insert(user, item), tables.state
+    nothing = np.zeros(1, dtype=DISCLOSURE)
+    nothing["last"] = nothing["before_last"] = -1
+    tables.put(disclosures=np.concatenate([state.disclosures[:place], nothing, state.disclosures[place:]]))
+    tables.hold_own()
+    if len(state.finds):
+        fresh = np.zeros(1, dtype=FIND)
+        fresh["asked"], fresh["listed"] = -np.inf, -1
+        tables.put(finds=np.concatenate([state.finds[:place], fresh, state.finds[place:]]))
+        tables.lead(np.array([place]))
+    return place
+
+
+@partial(kernel, inline=False)
+def _enter(state, user, profile, place, value, up, down):
+    """A user gives or changes a rating; he, the item and its router join, and the edges between the two know of it.
+
+    `up` and `down` are the edges to the item's router and back, or -1. Returns whether he had given it before.
+    """
+    sessions.join(state, user)
+    _join_item(state, profile)
+    known = state.own_known[place]
+    state.own_value[place] = value
+    if known:
+        state.own_count[user] += CHANGE
+    else:
+        state.own_known[place] = True
+        state.own_count[user] += 1
+        state.profiles[user].known += 1
+        if up >= 0:
+            state.edges[up].attached += 1
+    state.own_revision[place] = state.own_count[user]
+    if down >= 0:
+        slot = state.edges[down].slot + state.profiles[profile].offset
+        state.slots[slot].state, state.slots[slot].value = RATED, value
+        if state.saved_slots.shape[0] > 0:
+            state.saved_slots[slot].state, state.saved_slots[slot].value = RATED, value
+    return known
 
 
 def _has_room(tables: Tables, router: int) -> bool:
@@ -90,7 +107,11 @@ def join_user(tables: Tables, user: int) -> None:
 
 def join_item(tables: Tables, item: int) -> None:
     """Let an item and, with its first one, its router join the network, unless they have."""
-    state, profile = tables.state, tables.n_users + item
-    if state.profiles["incarnation"][profile] == UNBORN:
-        state.profiles["incarnation"][profile] = 0
-        sessions.join(state, int(state.profiles["node"][profile]))
+    _join_item(tables.state, tables.n_users + item)
+
+
+@kernel
+def _join_item(state, profile):
+    if state.profiles[profile].incarnation == UNBORN:
+        state.profiles[profile].incarnation = 0
+        sessions.join(state, state.profiles[profile].node)

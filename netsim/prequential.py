@@ -46,9 +46,13 @@ class Prequential:
         self._rows: list[tuple[float, int, int, float, float, float, int, int]] = []
         self._own = own
 
-    def note(self, time: float, user: int, item: int, value: float, of_user: np.ndarray, of_item: np.ndarray) -> None:
-        """Predict a rating that comes now, or is changed, and take it into the means."""
-        place = self._own.position(user, item)
+    def note(
+        self, time: float, user: int, item: int, place: int | None, value: float, of_user: np.ndarray, of_item: np.ndarray
+    ) -> None:
+        """Predict a rating that comes now, or is changed, and take it into the means.
+
+        `place` is the number of the pair among the own ratings, where it is there.
+        """
         before = float(self._own.value[place]) if place is not None and self._own.known[place] else None
         n_user, n_item = int(self._counts[0][user]), int(self._counts[1][item])
         middle = (self._low + self._high) / 2

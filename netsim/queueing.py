@@ -11,7 +11,8 @@ import numpy as np
 from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
-from algorithms.distributions import sample
+from algorithms.distributions import is_constant, sample
+from netsim.messages import goes_back
 from netsim.state import NO_LAW
 
 __all__ = ["leave", "processes", "serve"]
@@ -23,16 +24,17 @@ def leave(state, node, size, now):
     queue, limit = state.queues[node], state.leaving.shape[1]
     if queue.seconds_per_byte == 0.0:
         return now
-    if limit > 0:
-        place = queue.left % limit
-        if queue.left >= limit and state.leaving[node, place] > now:
-            return math.inf
+    if queue.uplink_free <= now:  # nothing is before it
+        queue.uplink_busy = 0
+    elif limit > 0 and queue.uplink_busy >= limit and state.leaving[node, queue.uplink_busy % limit] > now:
+        return math.inf
     start = max(now, queue.uplink_free)
     end = start + size * queue.seconds_per_byte
     queue.uplink_free = end
     queue.uplink_waited += start - now
     if limit > 0:
-        state.leaving[node, queue.left % limit] = end
+        state.leaving[node, queue.uplink_busy % limit] = end
+    queue.uplink_busy += 1
     queue.left += 1
     return end
 
@@ -44,10 +46,8 @@ def processes(state, node):
 
 
 @kernel
-def serve(state, node, sender_key, kind, profile, stamp, now):
-    """Put a message that arrives at `now` into the queue of a node.
-
-    The seconds of service are drawn by what names the message: sender, receiver, kind, profile and stamp.
+def serve(state, node, edge, kind, profile, stamp, now):
+    """Put a message that arrives over an edge, or back over it, at `now` into the queue of a node.
 
     Returns
     -------
@@ -55,16 +55,29 @@ def serve(state, node, sender_key, kind, profile, stamp, now):
         When it is processed, in seconds; inf where the queue is full.
     """
     queue, limit = state.queues[node], state.finishing.shape[1]
-    if limit > 0 and queue.taken >= limit and state.finishing[node, queue.taken % limit] > now:
+    if queue.free <= now:  # nothing is before it
+        queue.busy = 0
+    elif limit > 0 and queue.busy >= limit and state.finishing[node, queue.busy % limit] > now:
         return math.inf
-    what = combine(state.profiles[profile].key if profile >= 0 else np.uint64(0), kind)
-    pair = combine(combine(sender_key, state.nodes[node].key), what)
-    word = draw(state.settings[0].seed, purposes.SERVICE, pair, stamp)
     start = max(now, queue.free)
-    end = start + sample(state.laws, state.pool, queue.service, word)
+    end = start + _service(state, node, edge, kind, profile, stamp)
     queue.free = end
     queue.waited += start - now
     if limit > 0:
-        state.finishing[node, queue.taken % limit] = end
+        state.finishing[node, queue.busy % limit] = end
+    queue.busy += 1
     queue.taken += 1
     return end
+
+
+@kernel
+def _service(state, node, edge, kind, profile, stamp):
+    """Seconds that a message is processed, drawn by what names it: sender, receiver, kind, profile and stamp."""
+    law = state.queues[node].service
+    if is_constant(state.laws, law):
+        return sample(state.laws, state.pool, law, np.uint64(0))  # no chance, so no keys have to be fetched
+    link = state.edges[edge]
+    sender = link.receiver if goes_back(kind) else link.sender
+    what = combine(state.profiles[profile].key if profile >= 0 else np.uint64(0), kind)
+    pair = combine(combine(state.nodes[sender].key, state.nodes[node].key), what)
+    return sample(state.laws, state.pool, law, draw(state.settings[0].seed, purposes.SERVICE, pair, stamp))

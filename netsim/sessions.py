@@ -13,6 +13,7 @@ from algorithms.chance import draw, further, standard_normal, uniform
 from algorithms.compilation import kernel
 from algorithms.distributions import sample, sample_covering, score_of
 from algorithms.learning import fill_profile
+from netsim.prefetch import prefetch
 from netsim.state import INITIAL, KEEP, NO_LAW, RESET, UNASKED, UNBORN
 
 __all__ = [
@@ -238,11 +239,26 @@ def checkpoint(state, node):
         state.saved_profiles[profile].known = state.profiles[profile].known
         for k in range(state.values.shape[1]):
             state.saved_values[profile, k] = state.values[profile, k]
+    _fetch_incoming(state, node)
     edge = state.life[node].incoming
     while edge >= 0:
         first = state.edges[edge].slot
         for n in range(_slots_of(state, edge)):
             state.saved_slots[first + n] = state.slots[first + n]
+        edge = state.next_incoming[edge]
+
+
+@kernel
+def _fetch_incoming(state, node):
+    """Ask for the memory of the slots of all edges to a node, which lie apart from each other."""
+    edge = state.life[node].incoming
+    while edge >= 0:
+        prefetch(state.edges, edge)
+        edge = state.next_incoming[edge]
+    edge = state.life[node].incoming
+    while edge >= 0:
+        prefetch(state.slots, state.edges[edge].slot)
+        prefetch(state.saved_slots, state.edges[edge].slot)
         edge = state.next_incoming[edge]
 
 

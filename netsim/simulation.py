@@ -264,7 +264,7 @@ class Simulation:
             raise ValueError(f"value must be within the scale {scale.low:g} to {scale.high:g}, got {value!r}")
         if self._tables.life["departed"][node]:
             raise ValueError(f"user={user!r} has quit; he gives no ratings")
-        self._give(node, number, float(value))
+        self._give(node, number, self._tables.base.own.position(node, number), float(value))
 
     def request(self, user: Hashable, item: Hashable, *, rating: float = math.nan) -> None:
         """Let an online user ask for the profile of an item, as `Recommendations` lets him do by himself.
@@ -420,12 +420,12 @@ class Simulation:
             raise ValueError(f"item={item!r} is not an item of this world; name it in item_ids of its ratings")
         return self._items[item]
 
-    def _give(self, user: int, item: int, value: float) -> None:
-        tables = self._tables
+    def _give(self, user: int, item: int, place: int | None, value: float) -> None:
+        tables, values = self._tables, self._tables.state.values
         self._prequential.note(
-            self.env.now, user, item, value, tables.values[user], tables.values[len(self._users) + item]
+            self.env.now, user, item, place, value, values[user], values[len(self._users) + item]
         )
-        if give_rating(tables, user, item, value):
+        if give_rating(tables, user, item, place, value):
             self._engine.contacts_changed()
 
     def _follow(self, events: Iterator[tuple[float, int, float | None]]) -> None:
@@ -442,8 +442,8 @@ class Simulation:
             place = own.position(user, item)
             # Who has quit gives nothing; what a script has given before has come.
             come = value is None and place is not None and bool(own.known[place])
-            if not come and not self._tables.life["departed"][user]:
-                self._give(user, item, float(ratings.value[which]) if value is None else value)
+            if not come and not self._tables.state.life["departed"][user]:
+                self._give(user, item, place, float(ratings.value[which]) if value is None else value)
             self._follow(events)
 
         self.env.at(time, (SCRIPTED, 0, -1), happen)

@@ -57,6 +57,8 @@ SETTINGS = np.dtype(
 )
 NODE = np.dtype(
     [
+        ("online", "?"),  # read at each message, so it stands where the row begins
+        ("poisson", "?"),
         ("key", "u8"),
         ("period", "f8"),  # seconds; the mean gap of a Poisson timer
         ("phase", "f8"),  # seconds
@@ -67,8 +69,6 @@ NODE = np.dtype(
         ("profiles_sent", "i8"),  # copies of its profiles that it sent, in broadcasts and replies
         ("bytes_sent", "i8"),  # of all its messages
         ("fan_out", "i8"),  # 0: all contacts
-        ("poisson", "?"),
-        ("online", "?"),
     ],
     align=True,
 )
@@ -173,14 +173,16 @@ UNSEEN = -1  # sojourn of a channel that nothing was sent over yet
 # The two queues of a node, first in, first out: messages that leave over its uplink, and messages that it processes.
 QUEUE = np.dtype(
     [
-        ("seconds_per_byte", "f8"),  # of its uplink; 0 where that takes no time
-        ("uplink_free", "f8"),  # when all that is to leave so far has left
-        ("left", "i8"),  # messages that went into the uplink's queue
-        ("uplink_waited", "f8"),  # seconds that they waited, in all
         ("service", "i8"),  # row in `laws` of the seconds that it processes a message; NO_LAW: none
         ("free", "f8"),  # when all that has arrived so far is processed
-        ("taken", "i8"),  # messages that went into the queue
+        ("busy", "i8"),  # messages that went in since it was empty last
+        ("taken", "i8"),  # messages that went into the queue, in all
         ("waited", "f8"),
+        ("seconds_per_byte", "f8"),  # of its uplink; 0 where that takes no time
+        ("uplink_free", "f8"),  # when all that is to leave so far has left
+        ("uplink_busy", "i8"),  # messages that went in since it was empty last
+        ("left", "i8"),  # messages that went into the uplink's queue, in all
+        ("uplink_waited", "f8"),  # seconds that they waited, in all
     ],
     align=True,
 )
@@ -264,7 +266,7 @@ class State(NamedTuple):
     queues : QUEUE, shape (n_nodes,); or empty, where nothing queues
     leaving, finishing : float64, shape (n_nodes, limit)
         Times at which the last messages leave a node's uplink, and are processed by it, in the place of their number
-        modulo the limit of a queue; limit 0: none.
+        since the queue was empty, modulo its limit; limit 0: none.
     target_start : int64, shape (n_users + 1,)
     targets : TARGET
         What each user may wish for; empty, where nobody asks for recommendations.

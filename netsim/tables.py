@@ -15,6 +15,7 @@ from netsim import sessions
 from netsim.churn import Checkpoint
 from netsim.contacts import GivenContacts, HeardUsers, Hosting, LearnedRouters, RatedRouters, Raters
 from netsim.edges import Base, link_incoming, unseen_channels
+from netsim.finding import enlist_kept
 from netsim.life import build_life, return_policy, session_lengths
 from netsim.loss import GilbertElliott
 from netsim.messages import FATES, MESSAGE_KINDS, NUMBER, PROFILE, message_size
@@ -54,6 +55,18 @@ from netsim.topology import Underlay
 from netsim.world import World
 
 __all__ = ["Tables", "build_tables"]
+
+
+LINE = 64  # bytes of a cache line
+
+
+def on_lines(rows: np.ndarray) -> np.ndarray:
+    """The same rows from the start of a cache line on, so that none of 32 or 64 bytes lies on two."""
+    room = np.empty(rows.nbytes + LINE, dtype=np.uint8)
+    first = -room.ctypes.data % LINE
+    placed = room[first : first + rows.nbytes].view(rows.dtype)
+    placed[:] = rows
+    return placed
 
 
 class Tables:
@@ -176,23 +189,11 @@ class Tables:
 
     def enlist(self, node: int, other: int) -> bool:
         """Put a node into the contact list of another; returns whether that took more than the room kept for it."""
-        contacts, row = self.state.contacts, self.state.nodes[node]
-        start, count = int(row["contact_start"]), int(row["contact_count"])
         edge = self.edge_between(node, other)
-        room = contacts[start : start + max(count, int(self.rooms[node]))]
-        found = np.flatnonzero(room == edge) if edge is not None else np.zeros(0, dtype=np.int64)
-        if len(found) == 0:
-            self.set_contacts(node, np.append(self.contacts_of(node), other))
-            return True
-        end = int(found[0])
-        if end >= count:
-            place = int(np.searchsorted(self.state.edges["receiver"][room[:count]], other))
-            room[place + 1 : end + 1] = room[place:end].copy()
-            room[place] = edge
-            row["contact_count"] = count + 1
-            if "heard" in self._kept:
-                self.state.heard[edge] = self.now()
-        return False
+        if edge is not None and enlist_kept(self.state, node, edge, self.rooms[node], self.now()):
+            return False
+        self.set_contacts(node, np.append(self.contacts_of(node), other))
+        return True
 
     def add_edges(self, sender: np.ndarray, receiver: np.ndarray) -> None:
         """Add edges between the given nodes, with all that stands beside them."""
@@ -328,7 +329,7 @@ class Tables:
 
     def _add_slots(self, slots: np.ndarray) -> None:
         state = self.state
-        self.put(slots=np.concatenate([state.slots, slots]))
+        self.put(slots=on_lines(np.concatenate([state.slots, slots])))
         if "emitted" in self._kept:
             self.put(emitted=np.concatenate([state.emitted, np.full(len(slots), np.nan)]))
         if len(state.saved_values):
@@ -615,12 +616,12 @@ def build_tables(world: World, seed: Any) -> Tables:
         laws=laws,
         pool=pool,
         values=values,
-        profiles=profiles,
+        profiles=on_lines(profiles),
         nodes=nodes,
         owned=np.concatenate([np.arange(n_users), n_users + hosted]),
         contacts=contacts,
         edges=edges,
-        slots=slots,
+        slots=on_lines(slots),
         own_start=own.start,
         own_item=own.item,
         own_value=own.value,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.compilation import kernel
-from netsim.engines.compiled.prefetch import prefetch
+from netsim.prefetch import prefetch
 from netsim.messages import CHECKPOINT, EXPIRY, TICK, TOGGLE, WISH, goes_back
 
 __all__ = [
@@ -302,9 +302,18 @@ def peek(queue, state, last_day):
                     prefetch(state.nodes, receiver)
                     prefetch(state.profiles, receiver)
                     prefetch(state.values, receiver)
+                    if state.queues.shape[0] > 0:
+                        prefetch(state.queues, receiver)
+                        prefetch(state.edges, event.place)
+                    if state.heard.shape[0] > 0:
+                        prefetch(state.reverse, event.place)
         bucket = c.day & mask
         if queue.heads[bucket] != NONE:
             _open(queue, state.edges, bucket)
+            if state.heard.shape[0] > 0:
+                for n in range(c.filled):
+                    if queue.current[n].batch >= 0:
+                        prefetch(state.heard, max(0, state.reverse[queue.current[n].place]))
     return queue.order[c.position]
 
 

@@ -111,14 +111,19 @@ class CompiledEngine:
         finally:  # also where a person interrupts
             if len(self.lanes) > 1:
                 self._exchange()
+                self._add_up()
             for lane in self.lanes:
-                self.tables.accounts[...] += lane.accounts
-                self.tables.updates[...] += lane.updates
-                lane.accounts[:] = 0
-                lane.updates[:] = 0
                 self.time = max(self.time, float(lane.lane["now"][0]))
         for lane in self.lanes:
             lane.fit_width(self.tables, stop)
+
+    def _add_up(self) -> None:
+        """Take what several lanes have counted into the accounts."""
+        for lane in self.lanes:
+            self.tables.accounts[...] += lane.accounts
+            self.tables.updates[...] += lane.updates
+            lane.accounts[:] = 0
+            lane.updates[:] = 0
 
     def delays_changed(self, lowest: float) -> None:
         """Take note that the drawn part of a delay is now at least `lowest` seconds."""
@@ -135,23 +140,11 @@ class CompiledEngine:
         state, now = self.tables.state, float(self._clock.now)
         edge, profile, stamp, size, fate, *arrivals = serving.ask(state, user, number, now)
         receiver = self.lanes[self._lane_of[state.edges["receiver"][edge]]]
-        boxes = Boxes(*(box[0, 0] for box in self._boxes))
         for copy, arrival in enumerate(arrivals):
             if fate == IN_FLIGHT and arrival < math.inf:
                 receiver.grow(1, 1, 0)
-                memory = receiver.memory()
-                inject_query(
-                    receiver.state(self.tables),
-                    receiver.queue(),
-                    memory,
-                    boxes,
-                    edge,
-                    profile,
-                    stamp,
-                    size,
-                    copy,
-                    arrival,
-                )
+                views = receiver.views(self.tables)
+                inject_query(*views, self._no_boxes, edge, profile, stamp, size, copy, arrival)
         own = self.lanes[self._lane_of[user]]
         own.grow(1, 0, 0)
         expiry = now + float(state.settings["wish_timeout"][0])
@@ -163,8 +156,7 @@ class CompiledEngine:
             return
         lane = self.lanes[self._lane_of[self.tables.edges["receiver"][edge]]]
         lane.grow(1, 1, 0)
-        boxes = Boxes(*(box[0, 0] for box in self._boxes))
-        inject(lane.state(self.tables), lane.queue(), lane.memory(), boxes, HANDOVER, edge, profile, size, arrival)
+        inject(*lane.views(self.tables), self._no_boxes, HANDOVER, edge, profile, size, arrival)
 
     def contacts_changed(self) -> None:
         """Take note that edges, paths or contact lists have changed."""
@@ -188,9 +180,7 @@ class CompiledEngine:
         lane = self.lanes[0]
         status = GROW
         while status != DONE:
-            boxes = Boxes(*(box[0, 0] for box in self._boxes))
-            state, queue, memory = lane.state(self.tables), lane.queue(), lane.memory()
-            status = advance(state, queue, memory, boxes, stop, 0, 0.0, BUDGET_EVENTS)
+            status = advance(*lane.views(self.tables), self._no_boxes, stop, 0, 0.0, BUDGET_EVENTS)
             if status == GROW:
                 self._grow(lane)
 
@@ -201,7 +191,7 @@ class CompiledEngine:
         status = GROW
         while status != DONE:
             common = (self._boxes, self._arrived, self._reports, stop, self._windows_per_second, BUDGET_EVENTS)
-            calls = [(lane.state(self.tables), lane.queue(), lane.memory(), *common) for lane in self.lanes]
+            calls = [(*lane.views(self.tables), *common) for lane in self.lanes]
             others = []
             try:
                 others = [self._pool.submit(run_lane, *call) for call in calls[1:]]
@@ -270,6 +260,7 @@ class CompiledEngine:
         for box, old in zip(boxes, getattr(self, "_boxes", ()), strict=False):
             box[:, :, :, : old.shape[3]] = old
         self._boxes = boxes
+        self._no_boxes = Boxes(*(box[0, 0] for box in boxes))  # what nothing is put into, where no lane is left
 
 
 def _threads(tables: Tables, shortest_delay: float, threads: int | None) -> tuple[int, str]:

@@ -44,10 +44,12 @@ class Lane:
         self.answers = np.empty(0, dtype=ANSWER_ROW)
         self.log = np.zeros(1, dtype=WISH_ROW)
         self.blocks = np.full(N_BLOCK_CLASSES, NONE, dtype=np.int64)
-        self.accounts = np.zeros_like(tables.accounts)
-        self.updates = np.zeros_like(tables.updates)
+        # Of several lanes each counts for itself, since they run side by side.
+        self.accounts = tables.accounts if n_lanes == 1 else np.zeros_like(tables.accounts)
+        self.updates = tables.updates if n_lanes == 1 else np.zeros_like(tables.updates)
         self.lane_of = lane_of
         self.batch_of = np.empty(n_lanes, dtype=np.int64)
+        self._views: tuple[State, State, Queue, Memory] | None = None
         self.fit_scratch(tables)
         self.grow(1024, 1024, 1024)
 
@@ -63,8 +65,15 @@ class Lane:
         """The arrays of the tables, with this lane's own accounts."""
         return tables.state._replace(accounts=self.accounts, updates=self.updates)
 
+    def views(self, tables: Tables) -> tuple[State, Queue, Memory]:
+        """All three, made anew only where an array has been replaced: where ratings arrive, that is asked for often."""
+        if self._views is None or self._views[0] is not tables.state:
+            self._views = (tables.state, self.state(tables), self.queue(), self.memory())
+        return self._views[1:]
+
     def fit_scratch(self, tables: Tables) -> None:
         """Make the scratch arrays large enough for the longest contact list and the fullest router."""
+        self._views = None
         longest = max(1, 2 * tables.longest_list)
         self.named = np.zeros(max(1, int(tables.nodes["owned_count"].max())), dtype=ANSWER_ROW)
         self.words = np.empty(longest, dtype=np.uint64)
@@ -73,6 +82,7 @@ class Lane:
 
     def grow(self, need_events: int, need_batches: int, need_answers: int) -> None:
         """Make room for at least so many further events, batches and answers."""
+        self._views = None
         calendar = self.calendar[0]
         pending = int(calendar["pending"]) + need_events + 1
         if len(self.current) < pending:
@@ -119,6 +129,7 @@ class Lane:
 
     def set_width(self, tables: Tables, per_second: float, now: float) -> None:
         """Give a day the length of `1 / per_second` seconds."""
+        self._views = None
         gathered = np.empty(int(self.calendar["pending"][0]), dtype=EVENT)
         n = gather(self.queue(), gathered)
         if len(self.heads) < n:

@@ -34,6 +34,7 @@ from netsim.engines.compiled.calendar import (
     peek,
     push,
 )
+from netsim.prefetch import prefetch
 from netsim.finding import look_up, next_unknown, router_takes_lookup, tidy, user_takes_found
 from netsim.messages import (
     ANSWER,
@@ -417,6 +418,8 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
             _tidy(state, node, tick, now)
         if state.finds.shape[0] > 0 and node < state.own_count.shape[0]:
             status = _look_up(state, queue, memory, boxes, node, tick, now, window, windows_per_second)
+        for n in range(row.contact_count):
+            prefetch(state.edges, state.contacts[row.contact_start + n])
         count = _rating_count(state, node)
         for n in range(row.owned_count):
             profile = state.owned[row.owned_start + n]
@@ -469,7 +472,7 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
     return status
 
 
-@partial(kernel, inline=False)
+@kernel
 def _wait(state, queue, memory, edge, batch, receiver, slot, now):
     """Let a message wait at its receiver until it is processed."""
     b = queue.batches[batch]
