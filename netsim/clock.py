@@ -7,7 +7,7 @@ in which events were put onto the heap never decides.
 
 from collections.abc import Callable
 from heapq import heappush
-from typing import Any
+from typing import Any, Protocol
 
 import simpy
 from simpy.events import NORMAL, EventPriority
@@ -16,6 +16,14 @@ __all__ = ["Clock"]
 
 # First component of the key; the model's own events have their kind (>= 0) there.
 PROBE, END, SCRIPTED = -3, -2, -1
+#: The key of ratings that come, the first of what is scripted at one time.
+COMING = (SCRIPTED, 0, -1)
+
+
+class Ahead(Protocol):
+    """Lets an engine go ahead up to a time in seconds."""
+
+    def __call__(self, stop: float, *, inclusive: bool) -> None: ...
 
 
 class Clock(simpy.Environment):
@@ -25,14 +33,20 @@ class Clock(simpy.Environment):
     its heap directly. This is the one place that touches the private heap (hence the pinned version of SimPy).
     """
 
-    #: Called before each event of the heap with its time, to let an engine go ahead up to it.
-    ahead: Callable[[float], None] | None = None
+    #: Called before each event of the heap with its time, to let an engine go ahead up to it; `inclusive` where what
+    #: has the key `COMING` at that time comes before it.
+    ahead: Ahead | None = None
 
     def step(self) -> None:
         """Go to the next event of the heap."""
         if self.ahead is not None and self._queue:
-            self.ahead(self._queue[0][0])
+            time, key = self._queue[0][:2]
+            self.ahead(time, inclusive=key > COMING)  # type: ignore[operator]
         super().step()
+
+    def go_to(self, time: float) -> None:
+        """Set the clock to a time before the next event of the heap."""
+        self._now = time
 
     def schedule(self, event: simpy.Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """Schedule an event of SimPy's own: a script's time-out, a process that starts, a triggered event."""

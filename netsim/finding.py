@@ -27,7 +27,17 @@ from netsim.messages import (
     message_size,
 )
 
-__all__ = ["enlist", "enlist_kept", "hear", "look_up", "next_unknown", "router_takes_lookup", "tidy", "user_takes_found"]
+__all__ = [
+    "enlist",
+    "enlist_kept",
+    "hear",
+    "kept_place",
+    "look_up",
+    "next_unknown",
+    "router_takes_lookup",
+    "tidy",
+    "user_takes_found",
+]
 
 
 @kernel
@@ -58,16 +68,23 @@ def enlist(state, node, edge, now):
 
 
 @partial(kernel, inline=False)
+def kept_place(state, node, edge, room):
+    """Where an edge stands in the contact list of a node, or behind it where a place is kept; -1 where it does not."""
+    row = state.nodes[node]
+    for n in range(row.contact_start, row.contact_start + max(row.contact_count, room)):
+        if edge >= 0 and state.contacts[n] == edge:
+            return n
+    return -1
+
+
+@partial(kernel, inline=False)
 def enlist_kept(state, node, edge, room, now):
     """Put an edge for which a place is kept into the contact list of its sender; returns whether there is such a place.
 
     `room` is the length that the list can grow to; edges that wait to be listed stand behind it.
     """
-    row = state.nodes[node]
-    end, last = row.contact_start, row.contact_start + max(row.contact_count, room)
-    while end < last and state.contacts[end] != edge:
-        end += 1
-    if end == last:
+    end, row = kept_place(state, node, edge, room), state.nodes[node]
+    if end < 0:
         return False
     if end >= row.contact_start + row.contact_count:
         place, first = row.contact_start + row.contact_count, row.contact_start

@@ -1,15 +1,18 @@
 """What happens at one moment when a rating is given or changed, or a user or an item joins."""
 
+import math
 from functools import partial
 
 import numpy as np
 
 from algorithms.compilation import kernel
 from netsim import sessions
+from netsim.finding import enlist_kept, kept_place
+from netsim.prequential import note
 from netsim.state import CHANGE, DISCLOSURE, FIND, RATED, UNBORN
 from netsim.tables import Tables
 
-__all__ = ["give_rating", "join_item", "join_user"]
+__all__ = ["arrive", "give_rating", "join_item", "join_user"]
 
 LARGEST_COUNT = 2**31  # what a slot can hold
 
@@ -47,9 +50,9 @@ def give_rating(tables: Tables, user: int, item: int, place: int | None, value: 
     if down is None and state.settings["heard_users"][0]:
         tables.foresee_raters(router, np.array([user]))
         made = True
-    if tables.users_follow:
+    if state.settings["users_follow"][0]:
         made = tables.enlist(user, router) or made
-    if tables.routers_follow and _has_room(tables, router):
+    if _lists_more(tables.state, router):
         made = tables.enlist(router, user) or made
     return made
 
@@ -96,8 +99,51 @@ def _enter(state, user, profile, place, value, up, down):
     return known
 
 
-def _has_room(tables: Tables, router: int) -> bool:
-    return tables.router_cap is None or int(tables.nodes["contact_count"][router]) < tables.router_cap
+@kernel
+def _lists_more(state, router):
+    """Whether a router lists who rates its items, and has not listed as many as it may."""
+    s = state.settings[0]
+    return s.routers_follow and (s.router_cap < 0 or state.nodes[router].contact_count < s.router_cap)
+
+
+@partial(kernel, inline=False)
+def arrive(state, rooms, book, arrival):
+    """A rating comes, or is changed, as `give_rating` does it; returns whether that was all.
+
+    If edges or lists would have to be made, nothing is done, and the caller has `give_rating` do it. What has come
+    already, or would come from a user who has quit, comes to nothing.
+
+    Parameters
+    ----------
+    state : State
+    rooms : int64, shape (n_nodes,)
+        Length that each contact list can grow to in its place.
+    book : Book
+        With room for a further row.
+    arrival : ARRIVAL
+    """
+    s, place, user, profile = state.settings[0], arrival.place, arrival.user, arrival.profile
+    known = place >= 0 and state.own_known[place]
+    if state.life[user].departed or (known and not arrival.change):
+        return True
+    if place < 0 or (known and state.own_count[user] + CHANGE >= LARGEST_COUNT):
+        return False
+    router, up, down = state.profiles[profile].node, arrival.up, arrival.down
+    by_user = not known and s.users_follow
+    by_router = not known and _lists_more(state, router)
+    if not known and (
+        (s.heard_users and down < 0)
+        or (by_user and kept_place(state, user, up, rooms[user]) < 0)
+        or (by_router and kept_place(state, router, down, rooms[router]) < 0)
+    ):
+        return False
+    note(book, state.values, arrival.time, user, profile, arrival.value, state.own_value[place] if known else math.nan)
+    _enter(state, user, profile, place, arrival.value, up, down)
+    if by_user:
+        enlist_kept(state, user, up, rooms[user], arrival.time)
+    if by_router:
+        enlist_kept(state, router, down, rooms[router], arrival.time)
+    return True
 
 
 def join_user(tables: Tables, user: int) -> None:

@@ -49,7 +49,7 @@ def build_life(world: World, nodes: np.ndarray, n_users: int, seed: np.uint64) -
         Ends of sessions of all segments of traces, in seconds.
     """
     life = np.zeros(len(nodes), dtype=LIFE)
-    life["law"], life["incoming"], life["checkpoint_period"] = NO_LAW, -1, np.inf
+    life["law"], life["incoming_later"], life["checkpoint_period"] = NO_LAW, -1, np.inf
     life["ticked"] = -1
     life["score_online"] = life["score_offline"] = np.nan
     life["up"] = life["first_online"] = life["present"] = True

@@ -49,6 +49,14 @@ class OwnRatings:
         place = first + int(np.searchsorted(self.item[first:last], item))
         return place if place < last and self.item[place] == item else None
 
+    def positions(self, user: np.ndarray, item: np.ndarray) -> np.ndarray:
+        """Numbers of pairs, known or still to come, int64; -1 where one is not there."""
+        if len(self.item) == 0:
+            return np.full(len(user), -1)
+        wanted = user * self._n_items + item
+        position = np.minimum(np.searchsorted(self._pairs, wanted), len(self._pairs) - 1)
+        return np.where(self._pairs[position] == wanted, position, -1)
+
     def insert(self, user: int, item: int) -> int:
         """Make room for a pair that is not there; returns its number. All after it move up by one."""
         first, last = int(self.start[user]), int(self.start[user + 1])
@@ -63,7 +71,6 @@ class OwnRatings:
         """Whether each user has rated each item, and the rating (0 where he has not)."""
         if len(self.item) == 0:
             return np.zeros(len(user), dtype=bool), np.zeros(len(user))
-        wanted = user * self._n_items + item
-        position = np.minimum(np.searchsorted(self._pairs, wanted), len(self._pairs) - 1)
-        known = (self._pairs[position] == wanted) & self.known[position]
+        position = self.positions(user, item)
+        known = (position >= 0) & self.known[position]
         return known, np.where(known, self.value[position], 0.0)

@@ -30,6 +30,9 @@ __all__ = [
     "toggle",
 ]
 
+# How many edges ahead the memory of a checkpoint is asked for.
+AHEAD = 8
+
 
 @kernel
 def first_online(seed, key, mean_online, mean_offline):
@@ -190,20 +193,29 @@ def reset(state, node):
         incarnate(state, profile)
         if not is_user:
             state.profiles[profile].known = 0
-    edge = state.life[node].incoming
+    life = state.life[node]
+    for n in range(life.incoming_count):
+        _clear_slots(state, state.incoming[life.incoming_start + n], is_user)
+    edge = life.incoming_later
     while edge >= 0:
-        first = state.edges[edge].slot
-        for n in range(_slots_of(state, edge)):
-            slot = state.slots[first + n]
-            slot.taken = 0
-            if not is_user:
-                slot.state = UNASKED
-                slot.value = 0.0
-                slot.count = 0
-                slot.deadline = -math.inf
-            if state.emitted.shape[0] > 0:
-                state.emitted[first + n] = math.nan
+        _clear_slots(state, edge, is_user)
         edge = state.next_incoming[edge]
+
+
+@kernel
+def _clear_slots(state, edge, is_user):
+    """Let the receiver of an edge know nothing of what has come over it."""
+    first = state.edges[edge].slot
+    for n in range(_slots_of(state, edge)):
+        slot = state.slots[first + n]
+        slot.taken = 0
+        if not is_user:
+            slot.state = UNASKED
+            slot.value = 0.0
+            slot.count = 0
+            slot.deadline = -math.inf
+        if state.emitted.shape[0] > 0:
+            state.emitted[first + n] = math.nan
 
 
 @kernel
@@ -239,27 +251,27 @@ def checkpoint(state, node):
         state.saved_profiles[profile].known = state.profiles[profile].known
         for k in range(state.values.shape[1]):
             state.saved_values[profile, k] = state.values[profile, k]
-    _fetch_incoming(state, node)
-    edge = state.life[node].incoming
+    life = state.life[node]
+    for n in range(life.incoming_count):
+        if n + 2 * AHEAD < life.incoming_count:  # edges to a node lie apart from each other, and so do their slots
+            prefetch(state.edges, state.incoming[life.incoming_start + n + 2 * AHEAD])
+        if n + AHEAD < life.incoming_count:
+            first = state.edges[state.incoming[life.incoming_start + n + AHEAD]].slot
+            prefetch(state.slots, first)
+            prefetch(state.saved_slots, first)
+        _save_slots(state, state.incoming[life.incoming_start + n])
+    edge = life.incoming_later
     while edge >= 0:
-        first = state.edges[edge].slot
-        for n in range(_slots_of(state, edge)):
-            state.saved_slots[first + n] = state.slots[first + n]
+        _save_slots(state, edge)
         edge = state.next_incoming[edge]
 
 
 @kernel
-def _fetch_incoming(state, node):
-    """Ask for the memory of the slots of all edges to a node, which lie apart from each other."""
-    edge = state.life[node].incoming
-    while edge >= 0:
-        prefetch(state.edges, edge)
-        edge = state.next_incoming[edge]
-    edge = state.life[node].incoming
-    while edge >= 0:
-        prefetch(state.slots, state.edges[edge].slot)
-        prefetch(state.saved_slots, state.edges[edge].slot)
-        edge = state.next_incoming[edge]
+def _save_slots(state, edge):
+    """Let the receiver of an edge write down what has come over it."""
+    first = state.edges[edge].slot
+    for n in range(_slots_of(state, edge)):
+        state.saved_slots[first + n] = state.slots[first + n]
 
 
 @partial(kernel, inline=False)
@@ -274,20 +286,29 @@ def _restore(state, node):
             state.profiles[profile].known = state.saved_profiles[profile].known
         for k in range(state.values.shape[1]):
             state.values[profile, k] = state.saved_values[profile, k]
-    edge = state.life[node].incoming
+    life = state.life[node]
+    for n in range(life.incoming_count):
+        _restore_slots(state, state.incoming[life.incoming_start + n], is_user)
+    edge = life.incoming_later
     while edge >= 0:
-        first = state.edges[edge].slot
-        for n in range(_slots_of(state, edge)):
-            slot, saved = state.slots[first + n], state.saved_slots[first + n]
-            if saved.taken != slot.taken and state.emitted.shape[0] > 0:
-                state.emitted[first + n] = math.nan
-            slot.taken = saved.taken
-            if not is_user:
-                slot.state = saved.state
-                slot.value = saved.value
-                slot.count = saved.count
-                slot.deadline = -math.inf
+        _restore_slots(state, edge, is_user)
         edge = state.next_incoming[edge]
+
+
+@kernel
+def _restore_slots(state, edge, is_user):
+    """Let the receiver of an edge know what it wrote down last."""
+    first = state.edges[edge].slot
+    for n in range(_slots_of(state, edge)):
+        slot, saved = state.slots[first + n], state.saved_slots[first + n]
+        if saved.taken != slot.taken and state.emitted.shape[0] > 0:
+            state.emitted[first + n] = math.nan
+        slot.taken = saved.taken
+        if not is_user:
+            slot.state = saved.state
+            slot.value = saved.value
+            slot.count = saved.count
+            slot.deadline = -math.inf
 
 
 @kernel

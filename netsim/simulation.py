@@ -1,7 +1,7 @@
 """Running a world: `simulate`, and the running `Simulation` that scripts act on."""
 
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -12,8 +12,8 @@ import simpy
 from algorithms.distributions import Constant, Distribution, as_distribution
 from netsim import serving, sessions
 from netsim.accounts import accounts_frame, balance, totals
-from netsim.arrivals import Arrivals
-from netsim.clock import END, PROBE, SCRIPTED, Clock
+from netsim.clock import COMING, END, PROBE, SCRIPTED, Clock
+from netsim.coming import Coming
 from netsim.contacts import RandomRouters, RandomUsers
 from netsim.departures import depart, departures
 from netsim.engines import Choice, start_engine
@@ -163,7 +163,9 @@ class Simulation:
         self._items = {name: number for number, name in enumerate(world.ratings.item_ids)}
         self._prequential = Prequential(world.ratings, self._tables.base.own)
         if world.arrivals is not None:
-            self._follow(_events(world.arrivals))
+            self._coming = Coming(world.arrivals, world.ratings)
+            if not self._engine.follow(self._coming, self._prequential, self._come_now):
+                self._follow(0)
         for contacts, first in ((world.user_contacts, 0), (world.router_contacts, len(self._users))):
             if isinstance(contacts, RandomRouters | RandomUsers) and contacts.every is not None:
                 self._redraw(contacts, first, 1)
@@ -421,32 +423,36 @@ class Simulation:
         return self._items[item]
 
     def _give(self, user: int, item: int, place: int | None, value: float) -> None:
-        tables, values = self._tables, self._tables.state.values
-        self._prequential.note(
-            self.env.now, user, item, place, value, values[user], values[len(self._users) + item]
-        )
+        tables, own = self._tables, self._tables.base.own
+        before = float(own.value[place]) if place is not None and own.known[place] else math.nan
+        self._prequential.note(tables.state.values, self.env.now, user, item, value, before)
         if give_rating(tables, user, item, place, value):
             self._engine.contacts_changed()
 
-    def _follow(self, events: Iterator[tuple[float, int, float | None]]) -> None:
-        """Put the arrivals onto the clock, one after another."""
-        ratings = self.world.ratings
-        following = next(events, None)
-        if following is None:
+    def _follow(self, number: int) -> None:
+        """Put the arrivals onto the clock, one after another, from one of them on."""
+        if number == len(self._coming):
             return
-        time, which, value = following
 
         def happen(_: simpy.Event) -> None:
-            user, item = int(ratings.user[which]), int(ratings.item[which])
-            own = self._tables.base.own
-            place = own.position(user, item)
-            # Who has quit gives nothing; what a script has given before has come.
-            come = value is None and place is not None and bool(own.known[place])
-            if not come and not self._tables.state.life["departed"][user]:
-                self._give(user, item, place, float(ratings.value[which]) if value is None else value)
-            self._follow(events)
+            self._come(number)
+            self._follow(number + 1)
 
-        self.env.at(time, (SCRIPTED, 0, -1), happen)
+        self.env.at(float(self._coming.time[number]), COMING, happen)
+
+    def _come_now(self, number: int) -> None:
+        """Let a rating come at its time, to which the clock is set."""
+        self.env.go_to(float(self._coming.time[number]))
+        self._come(number)
+
+    def _come(self, number: int) -> None:
+        """Let a rating come; who has quit gives nothing, and what a script has given before has come."""
+        user, item = self._coming.pair(number)
+        own = self._tables.base.own
+        place = own.position(user, item)
+        come = not self._coming.change[number] and place is not None and bool(own.known[place])
+        if not come and not self._tables.state.life["departed"][user]:
+            self._give(user, item, place, float(self._coming.value[number]))
 
     def _redraw(self, contacts: RandomRouters | RandomUsers, first: int, number: int) -> None:
         """Plan that the lists of users (first node 0) or routers are drawn anew for the `number`-th time."""
@@ -584,14 +590,6 @@ class Simulation:
                 if column in seen:
                     raise ValueError(f"two probes measure a column {column!r}; give one another name=...")
                 seen.add(column)
-
-
-def _events(arrivals: Arrivals) -> Iterator[tuple[float, int, float | None]]:
-    """Arrivals and changes in the order of time, then of the ratings: (seconds, number of the rating, new value)."""
-    times = arrivals.times
-    late = np.flatnonzero((times > 0) & np.isfinite(times))
-    events = [(time, which, None) for time, which in zip(times[late].tolist(), late.tolist(), strict=True)]
-    return iter(sorted([*events, *arrivals.changes], key=lambda event: event[:2]))
 
 
 def _check_share(name: str, value: Any) -> None:

@@ -45,6 +45,9 @@ SETTINGS = np.dtype(
         ("user_patience", "f8"),  # seconds; inf: contacts are not dropped
         ("router_patience", "f8"),
         ("heard_users", "?"),  # whether routers list the users that they hear of
+        ("users_follow", "?"),  # whether contact lists follow the ratings: those of users,
+        ("routers_follow", "?"),  # and of routers,
+        ("router_cap", "i8"),  # with at most so many users; -1: all
         ("user_return", "i8"),  # KEEP, RESET or RESTORE
         ("router_return", "i8"),
         # Addresses of a researcher's own rules (`netsim.rules`); 0 where there is none.
@@ -102,7 +105,11 @@ LIFE = np.dtype(
         ("checkpoint_phase", "f8"),  # seconds
         ("checkpoint_period", "f8"),  # seconds; inf where it writes none
         ("ticked", "i8"),  # the last tick at which it was online; kept where contacts are dropped
-        ("incoming", "i8"),  # first edge that leads to it; the others follow in `next_incoming`
+        # Edges that lead to it: incoming[incoming_start : incoming_start + incoming_count], and those made later, of
+        # which this is the first; the others follow in `next_incoming`.
+        ("incoming_start", "i8"),
+        ("incoming_count", "i8"),
+        ("incoming_later", "i8"),
     ],
     align=True,
 )
@@ -258,8 +265,10 @@ class State(NamedTuple):
     life : LIFE, shape (n_nodes,)
     trace : float64
         Ends of sessions of traces, in seconds.
+    incoming : int64
+        Edges there from the start, grouped by receiver.
     next_incoming : int64, shape (n_edges,)
-        The next edge that leads to the same receiver, or -1.
+        Of the edges made later, the next one that leads to the same receiver, or -1.
     paths : PATH, shape (n_edges,); or empty, where no path loses anything or takes time for each byte
     channels : CHANNEL, shape (2 n_edges,); or empty, where loss has no bursts
         Two for each edge: there, and back.
@@ -305,6 +314,7 @@ class State(NamedTuple):
     updates: np.ndarray
     life: np.ndarray
     trace: np.ndarray
+    incoming: np.ndarray
     next_incoming: np.ndarray
     paths: np.ndarray
     channels: np.ndarray

@@ -14,7 +14,7 @@ from algorithms.ratings import Ratings
 from netsim import sessions
 from netsim.churn import Checkpoint
 from netsim.contacts import GivenContacts, HeardUsers, Hosting, LearnedRouters, RatedRouters, Raters
-from netsim.edges import Base, link_incoming, unseen_channels
+from netsim.edges import Base, group_incoming, link_incoming, unseen_channels
 from netsim.finding import enlist_kept
 from netsim.life import build_life, return_policy, session_lengths
 from netsim.loss import GilbertElliott
@@ -81,10 +81,6 @@ class Tables:
     base : Base
     distributions : list of Distribution
         Those of the rows of `laws`.
-    users_follow, routers_follow : bool
-        Whether contact lists of users, and of routers, grow with the ratings.
-    router_cap : int or None
-        Longest list of a router that grows so.
     rooms : int64, shape (n_nodes,)
         Length that the contact list of each node can grow to in its place; what stands there waits to be listed.
     longest_list : int
@@ -98,8 +94,6 @@ class Tables:
         # Arrays beside edges and slots that are kept, and so grow with them, be there edges yet or not.
         self._kept: set[str] = set()
         self._edge_of: dict[tuple[int, int], int] | None = None
-        self.users_follow = self.routers_follow = False
-        self.router_cap: int | None = None
         self.rooms = state.nodes["contact_count"].copy()
         self.longest_list = int(self.rooms.max(initial=1))
         self.hosting: Hosting | None = None
@@ -568,8 +562,6 @@ def build_tables(world: World, seed: Any) -> Tables:
     _set_timer(users, world.user_broadcast, word)  # type: ignore[arg-type]
     _set_timer(routers, world.router_broadcast, word)  # type: ignore[arg-type]
     life, trace = build_life(world, nodes, n_users, word)
-    following = np.full(len(edges), -1)
-    link_incoming(life, receiver, 0, following)
 
     profiles = np.zeros(n_users + n_items, dtype=PROFILE_ROW)
     profiles["key"] = np.concatenate([user_keys, item_keys])
@@ -633,7 +625,8 @@ def build_tables(world: World, seed: Any) -> Tables:
         updates=np.zeros(2, dtype=np.int64),
         life=life,
         trace=trace,
-        next_incoming=following,
+        incoming=np.zeros(0, dtype=np.int64),
+        next_incoming=np.full(len(edges), -1),
         paths=np.zeros(0, dtype=PATH),
         channels=unseen_channels(0),
         queues=_queues(world, nodes, n_users, word),
@@ -651,8 +644,10 @@ def build_tables(world: World, seed: Any) -> Tables:
         saved_slots=slots.copy() if checkpoints else np.zeros(0, dtype=SLOT),
     )
     tables = Tables(state, base, distributions)
-    tables.users_follow, tables.routers_follow = follow
-    tables.router_cap = getattr(world.router_contacts, "cap", None)
+    settings = tables.state.settings
+    settings["users_follow"], settings["routers_follow"] = follow
+    cap = getattr(world.router_contacts, "cap", None)
+    settings["router_cap"] = -1 if cap is None else cap
     tables.rooms[:] = counts
     tables.hosting = hosting
     tables.longest_list = int(counts.max(initial=1))
@@ -672,6 +667,8 @@ def build_tables(world: World, seed: Any) -> Tables:
         tables.follow_contacts()
     if world.recommendations is not None:
         tables.set_targets(world.recommendations)
+    made = tables.state.edges["receiver"]
+    tables.put(incoming=group_incoming(tables.state.life, made), next_incoming=np.full(len(made), -1))
     return tables
 
 

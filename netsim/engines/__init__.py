@@ -5,6 +5,7 @@
 
 import logging
 import math
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from algorithms.compilation import compiled_before
 from algorithms.distributions import Distribution
 from netsim.clock import Clock
+from netsim.coming import Coming
 from netsim.engines.compiled import CompiledEngine
 from netsim.engines.events import EventsEngine
+from netsim.prequential import Prequential
 from netsim.tables import Tables
 from netsim.trace import MessageTrace
 from netsim.world import World
@@ -44,6 +47,10 @@ class Engine(Protocol):
     @property
     def wishes(self) -> np.ndarray:
         """How users' requests for recommendations ended so far; WISH_ROW, in no order."""
+        ...
+
+    def follow(self, coming: Coming, prequential: Prequential, give: Callable[[int], None]) -> bool:
+        """Let ratings come from now on, if it can do so without being told of each by the clock."""
         ...
 
     def delays_changed(self, lowest: float) -> None:

@@ -4,7 +4,7 @@ It is the definition of what a run means. What a node does at an event is `netsi
 woken when.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import simpy
 
 from netsim import behaviour, finding, serving, sessions
 from netsim.clock import Clock
+from netsim.coming import Coming
 from netsim.messages import (
     ANSWER,
     CHECKPOINT,
@@ -31,6 +32,7 @@ from netsim.messages import (
     WISH,
     message_size,
 )
+from netsim.prequential import Prequential
 from netsim.queueing import processes
 from netsim.state import ANSWER_ROW, OPEN, REFUSED, TIMED_OUT, UNBORN, WISH_ROW, State
 from netsim.tables import Tables
@@ -576,6 +578,10 @@ class EventsEngine:
     def wishes(self) -> np.ndarray:
         """How wishes ended so far; WISH_ROW, in the order in which they did."""
         return np.concatenate([np.zeros(0, dtype=WISH_ROW), *self.log])
+
+    def follow(self, coming: Coming, prequential: Prequential, give: Callable[[int], None]) -> bool:
+        """Here the clock lets ratings come, one after another."""
+        return False
 
     def delays_changed(self, lowest: float) -> None:
         """Do nothing: messages are sent under the settings of the moment."""

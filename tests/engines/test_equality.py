@@ -108,6 +108,7 @@ def simulation_state(simulation):
     for name in (
         "owned",
         "trace",
+        "incoming",
         "next_incoming",
         "emitted",
         "saved_values",

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.compilation import kernel
-from netsim.prefetch import prefetch
 from netsim.messages import CHECKPOINT, EXPIRY, TICK, TOGGLE, WISH, goes_back
+from netsim.prefetch import prefetch
 
 __all__ = [
     "BATCH",

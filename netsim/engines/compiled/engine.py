@@ -2,16 +2,19 @@
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
 from netsim import serving
 from netsim.clock import Clock
+from netsim.coming import Coming
 from netsim.engines.compiled.calendar import BATCH, EXPIRY_EVENT, move_slots, push
 from netsim.engines.compiled.lane import Lane
 from netsim.engines.compiled.loop import (
     BOX_MESSAGE,
+    BY_HAND,
     DONE,
     GROW,
     TOO_EARLY,
@@ -25,6 +28,7 @@ from netsim.engines.compiled.loop import (
 )
 from netsim.engines.compiled.team import REPORT, run_lane
 from netsim.messages import HANDOVER, IN_FLIGHT, MESSAGE_KINDS
+from netsim.prequential import Prequential
 from netsim.state import ANSWER_ROW
 from netsim.tables import Tables
 
@@ -32,6 +36,8 @@ __all__ = ["CompiledEngine"]
 
 # Events between two looks at the keyboard: a fraction of a second.
 BUDGET_EVENTS = 500_000
+# Ratings that are located together before they come.
+SMALLEST_BLOCK, LARGEST_BLOCK = 16, 256
 # A second thread pays where a window holds at least so many messages, on average.
 MESSAGES_PER_WINDOW = 100
 
@@ -75,6 +81,9 @@ class CompiledEngine:
         self._lane_of = lane_of = _share(tables, n_lanes)
         self.lanes = [Lane(number, n_lanes, tables, lane_of) for number in range(n_lanes)]
         self.time = 0.0
+        self._coming: Coming | None = None  # what it lets come by itself
+        self._prequential: Prequential
+        self._give: Callable[[int], None]
         self._arrived = np.zeros(8, dtype=np.int64)
         self._reports = np.zeros((2, n_lanes), dtype=REPORT)
         self._pool = ThreadPoolExecutor(n_lanes - 1) if n_lanes > 1 else None
@@ -98,13 +107,30 @@ class CompiledEngine:
         """How wishes ended so far; WISH_ROW, in no order."""
         return np.concatenate([lane.log[: int(lane.lane["log_top"][0])] for lane in self.lanes])
 
-    def advance(self, stop: float) -> None:
-        """Take all model events before a time in seconds."""
-        if stop <= self.time:
+    def follow(self, coming: Coming, prequential: Prequential, give: Callable[[int], None]) -> bool:
+        """Let ratings come by itself from now on, if it can: on one thread.
+
+        Parameters
+        ----------
+        coming : Coming
+        prequential : Prequential
+            Is told of each just before.
+        give : function of the number of an arrival
+            Lets one come that needs edges or contact lists to be made, at its time.
+        """
+        if len(self.lanes) > 1:
+            return False
+        self._coming, self._prequential, self._give = coming, prequential, give
+        return True
+
+    def advance(self, stop: float, *, inclusive: bool = False) -> None:
+        """Take all model events before a time in seconds, and all ratings that come before it, or at it too."""
+        due = self._due(stop, inclusive=inclusive)
+        if stop <= self.time and due == 0:
             return
         try:
             if len(self.lanes) == 1:
-                self._advance_alone(stop)
+                self._advance_alone(stop, due)
             else:
                 self._advance_team(stop)
             self.time = stop
@@ -176,13 +202,48 @@ class CompiledEngine:
         least = (paths * float(settings["stretch"]) + float(settings["shift"])) + self._lowest_jitter
         return max(float(settings["minimum_delay"]), least)
 
-    def _advance_alone(self, stop: float) -> None:
+    def _due(self, stop: float, *, inclusive: bool) -> int:
+        """How many ratings are still to come before a time in seconds, or at it too."""
+        if self._coming is None:
+            return 0
+        arrived = int(self.lanes[0].lane["arrived"][0])
+        return self._coming.due(arrived, stop, inclusive=inclusive) - arrived
+
+    def _advance_alone(self, stop: float, due: int) -> None:
+        """Take all events before a time, and let so many ratings come."""
+        size = LARGEST_BLOCK
+        while due > 0 and self._coming is not None:
+            first = int(self.lanes[0].lane["arrived"][0])
+            last = first + min(size, due)
+            by_hand = self._let_come(first, last, stop if last == first + due else float(self._coming.time[last]))
+            size = SMALLEST_BLOCK if by_hand else min(2 * size, LARGEST_BLOCK)
+            due -= int(self.lanes[0].lane["arrived"][0]) - first
+        self._run_alone(stop)
+
+    def _let_come(self, first: int, last: int, stop: float) -> bool:
+        """Let ratings come, up to one that is given by hand, or all of them; returns whether one was."""
+        assert self._coming is not None
+        lane = self.lanes[0]
+        self._prequential.make_room(last - first)
+        lane.expect(first, self._coming.located(self.tables, first, last), self._prequential.book)
+        try:
+            by_hand = self._run_alone(stop) == BY_HAND
+        finally:  # what was located may not be so when it goes on
+            lane.expect(0, lane.coming[:0], self._prequential.book)
+        if by_hand:
+            number = int(lane.lane["arrived"][0])
+            lane.lane["arrived"] += 1
+            self._give(number)
+        return by_hand
+
+    def _run_alone(self, stop: float) -> int:
         lane = self.lanes[0]
         status = GROW
-        while status != DONE:
+        while status not in (DONE, BY_HAND):
             status = advance(*lane.views(self.tables), self._no_boxes, stop, 0, 0.0, BUDGET_EVENTS)
             if status == GROW:
                 self._grow(lane)
+        return int(status)
 
     def _advance_team(self, stop: float) -> None:
         assert self._pool is not None

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from netsim.coming import ARRIVAL
 from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, Queue, gather, rebuild
 from netsim.engines.compiled.loop import LANE, Memory
+from netsim.prequential import Book, empty_book
 from netsim.state import ANSWER_ROW, WISH_ROW, State
 from netsim.tables import Tables
 
@@ -43,6 +45,9 @@ class Lane:
         self.payloads = np.empty((0, rank))
         self.answers = np.empty(0, dtype=ANSWER_ROW)
         self.log = np.zeros(1, dtype=WISH_ROW)
+        self.coming = np.zeros(0, dtype=ARRIVAL)
+        self.rooms = tables.rooms
+        self.book = empty_book()
         self.blocks = np.full(N_BLOCK_CLASSES, NONE, dtype=np.int64)
         # Of several lanes each counts for itself, since they run side by side.
         self.accounts = tables.accounts if n_lanes == 1 else np.zeros_like(tables.accounts)
@@ -70,6 +75,12 @@ class Lane:
         if self._views is None or self._views[0] is not tables.state:
             self._views = (tables.state, self.state(tables), self.queue(), self.memory())
         return self._views[1:]
+
+    def expect(self, first: int, coming: np.ndarray, book: Book) -> None:
+        """Let ratings come, from number `first` on; `coming` as `Coming.located` gives them."""
+        self._views = None
+        self.lane["located"] = first
+        self.coming, self.book = coming, book
 
     def fit_scratch(self, tables: Tables) -> None:
         """Make the scratch arrays large enough for the longest contact list and the fullest router."""

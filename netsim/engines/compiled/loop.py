@@ -34,8 +34,8 @@ from netsim.engines.compiled.calendar import (
     peek,
     push,
 )
-from netsim.prefetch import prefetch
 from netsim.finding import look_up, next_unknown, router_takes_lookup, tidy, user_takes_found
+from netsim.growth import arrive
 from netsim.messages import (
     ANSWER,
     CONTROL,
@@ -49,6 +49,8 @@ from netsim.messages import (
     REQUEST,
     message_size,
 )
+from netsim.prefetch import prefetch
+from netsim.prequential import Book
 from netsim.queueing import processes
 from netsim.serving import ask, begin_wish, expire, next_wish, router_takes_query, user_takes_answer
 from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
@@ -69,7 +71,7 @@ __all__ = [
 ]
 
 # Why `advance` returned.
-DONE, GROW, BUDGET, TOO_EARLY = range(4)
+DONE, GROW, BUDGET, TOO_EARLY, BY_HAND = range(5)
 
 # How many windows ahead a lane looks for its next event, so that quiet times are skipped.
 LOOK_AHEAD = 256
@@ -84,6 +86,8 @@ LANE = np.dtype(
         ("log_top", "i8"),  # rows of `log` in use
         ("done", "i8"),  # events taken so far
         ("now", "f8"),  # seconds; time of the last event before the loop paused
+        ("located", "i8"),  # number of the arrival in the first row of `coming`
+        ("arrived", "i8"),  # number of the next arrival
         # Of a lane in a team:
         ("window", "i8"),  # the one it is in
         ("next_window", "i8"),  # no event of this lane lies before it
@@ -107,6 +111,10 @@ class Memory(NamedTuple):
     lane : LANE, shape (1,)
     log : WISH_ROW
         How wishes ended, in the order in which they did.
+    coming : ARRIVAL
+        Ratings that come before the time to stop at; the next stands in row `arrived` - `located`.
+    rooms, book
+        As `netsim.growth.arrive` takes them.
     answers : ANSWER_ROW
         Items named and answered that messages carry, in blocks of 2**k rows.
     blocks : int64
@@ -122,6 +130,9 @@ class Memory(NamedTuple):
 
     lane: np.ndarray
     log: np.ndarray
+    coming: np.ndarray
+    rooms: np.ndarray
+    book: Book
     answers: np.ndarray
     blocks: np.ndarray
     named: np.ndarray
@@ -179,16 +190,26 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
     Returns
     -------
     int
-        DONE, GROW, BUDGET, or TOO_EARLY where a message would arrive within the window it was sent in.
+        DONE, GROW, BUDGET, TOO_EARLY where a message would arrive within the window it was sent in, or BY_HAND where
+        the next arrival needs edges or lists to be made.
     """
     c, me = queue.calendar[0], memory.lane[0]
     windows = windows_per_second > 0.0
+    last_stop, stop = stop, min(stop, _next_arrival(me, memory.coming))
     last_day = part_of(stop, c.per_second)
     if windows:
         last_day = min(last_day, part_of((window + LOOK_AHEAD) / windows_per_second, c.per_second) + 1)
     now = me.now
     for _ in range(budget):
         row = peek(queue, state, last_day)
+        if (row == NONE or queue.current[row].time >= stop) and me.arrived - me.located < memory.coming.shape[0]:
+            if not arrive(state, memory.rooms, memory.book, memory.coming[me.arrived - me.located]):
+                return BY_HAND
+            me.now = stop
+            me.arrived += 1
+            stop = min(last_stop, _next_arrival(me, memory.coming))
+            last_day = part_of(stop, c.per_second)
+            continue
         if row == NONE:
             if windows:
                 me.next_window = window + LOOK_AHEAD - 1 if c.pending > 0 else np.int64(1) << 62
@@ -232,6 +253,13 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
         if status != DONE:
             return status
     return BUDGET
+
+
+@kernel
+def _next_arrival(me, coming):
+    """Time in seconds of the next rating to come, inf where none comes before the time to stop at."""
+    n = me.arrived - me.located
+    return coming[n].time if n < coming.shape[0] else math.inf
 
 
 @partial(kernel, inline=False)
