@@ -80,7 +80,7 @@ class ThresholdedSVD:
             np.matmul(self.left * self.weights, self.right.T, out=filled)
             return filled
         # BLAS thinks in Fortran order, in which the C-ordered result is its own transpose.
-        product = blas.dgemm(1.0, self.right, self.left * self.weights, trans_b=1, c=filled.T, overwrite_c=1)
+        product = _times(self.right, (self.left * self.weights).T, out=filled.T)
         if not np.shares_memory(product, filled):
             filled[...] = product.T
         return filled
@@ -181,13 +181,18 @@ class Thresholder:
             own = self._iterated(gram, threshold)
         if own is None:
             method = "gram"
+            if threshold <= 0:
+                return None
             spectrum = Spectrum(gram)
-            descending = np.sqrt(np.maximum(spectrum.values, 0.0))
-            digits = 8 * EPS * descending[0] ** 2  # absolute error of an eigenvalue
-            if threshold <= 0 or digits > self.accuracy * threshold:
+            # Down to where a value is not even close: rounding below moves no value by more than the accuracy.
+            floor = max(threshold + self.keep_above - 2 * self.accuracy, 0.0)
+            descending = np.sqrt(np.maximum(spectrum.above(floor**2), 0.0))
+            digits = 8 * EPS * max(descending[:1], default=0.0) ** 2  # absolute error of an eigenvalue
+            if digits > self.accuracy * threshold:
                 return None
             rank, close = self._cut(descending, threshold, digits / threshold)
-            self._warm = spectrum.leading(rank + _spare(rank)) if rank <= len(descending) // FEW else None
+            few = rank <= min(A.shape) // FEW
+            self._warm = np.asfortranarray(spectrum.leading(rank + _spare(rank))) if few else None
             own = spectrum.leading(rank) if self._warm is None else np.asfortranarray(self._warm[:, :rank])
         self._last_rank = own.shape[1]
         other = _times(A if tall else A.T, own) if own.size else np.zeros((n if tall else p, 0))
@@ -232,13 +237,13 @@ class Thresholder:
         return found
 
 
-def _times(X: FloatArray, Y: FloatArray) -> FloatArray:
-    """X @ Y, by the library whose LAPACK is called here.
+def _times(X: FloatArray, Y: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """X @ Y, by the library whose LAPACK is called here; in `out` where that is given and of Fortran order.
 
     NumPy and SciPy each bring their own, with threads that wait busily: calls of both in turns slow each other down.
     """
     (x, trans_x), (y, trans_y) = ((each, 0) if each.flags.f_contiguous else (each.T, 1) for each in (X, Y))
-    return np.asarray(blas.dgemm(1.0, x, y, trans_a=trans_x, trans_b=trans_y))
+    return np.asarray(blas.dgemm(1.0, x, y, trans_a=trans_x, trans_b=trans_y, c=out, overwrite_c=out is not None))
 
 
 def _spare(rank: int) -> int:
@@ -310,12 +315,16 @@ def _error(
     if rank == 0:
         return 0.0
     probes = np.random.default_rng(0).standard_normal((rank, N_PROBES))
-    scaled, weighted = values[:, None] * probes, (values - threshold)[:, None] * probes
+    scaled = values[:, None] * probes
+    both = np.hstack([probes, scaled])
+    (left_plain, left_scaled), (right_plain, right_scaled) = (
+        np.hsplit(multiply(vectors, both), 2) for vectors in (left, right)
+    )
     parts = (
-        multiply(A, multiply(right, probes)) - multiply(left, scaled),
-        multiply(A.T, multiply(left, probes)) - multiply(right, scaled),
-        multiply(left.T, multiply(left, weighted)) - weighted,
-        multiply(right.T, multiply(right, weighted)) - weighted,
+        multiply(A, right_plain) - left_scaled,
+        multiply(A.T, left_plain) - right_scaled,
+        multiply(left.T, left_scaled) - scaled,
+        multiply(right.T, right_scaled) - scaled,
     )
     estimate = sum(float(np.linalg.norm(part)) for part in parts) / np.sqrt(N_PROBES)
     return float(CAUTION * estimate + EPS * np.linalg.norm(values - threshold))

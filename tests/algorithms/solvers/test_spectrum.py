@@ -46,3 +46,24 @@ def test_leading_vectors(name):
 def test_divide_and_conquer_only_where_it_is_needed(name, enough):
     """Vectors of close eigenvalues are made orthogonal; those of equal ones are left to LAPACK."""
     assert (spectrum(CASES[name])._twisted(12) is not None) == enough
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_vectors_of_the_eigenvalues_above_a_number(name):
+    """Fewer, as many, and more vectors than eigenvalues that were asked for."""
+    matrix = CASES[name]
+    found, scale = spectrum(matrix), max(np.abs(matrix).max(), 1e-300)
+    ascending = np.linalg.eigvalsh(matrix)
+    values = found.above(ascending[-min(8, len(matrix) - 1) - 1] + 1e-9)
+    for count in {min(3, len(values)), len(values), min(len(values) + 3, len(matrix))}:
+        vectors = found.leading(count)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-13)
+        np.testing.assert_allclose(matrix @ vectors, vectors * ascending[::-1][:count], atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_entries_that_are_not_finite(value):
+    matrix = CASES["random"].copy()
+    matrix[7, 3] = matrix[3, 7] = value
+    with pytest.raises(np.linalg.LinAlgError, match="entries that are not finite or too large"):
+        spectrum(matrix)
