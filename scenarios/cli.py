@@ -159,11 +159,14 @@ def scenario_modules() -> dict[str, ModuleType]:
 def _list(_: argparse.Namespace) -> int:
     """List scenarios, data sets and synthetic ratings, with a line about each."""
     datasets = _functions(algorithms.datasets)
-    # Of the functions there, those that draw ratings take a seed.
+    # Of the functions there, those that draw ratings give one of the classes there; others give masks or numbers.
+    worlds = [
+        each for each in map(vars(algorithms.synthetic).get, algorithms.synthetic.__all__) if inspect.isclass(each)
+    ]
     synthetic = {
         name: each
         for name, each in _functions(algorithms.synthetic).items()
-        if "seed" in inspect.signature(each).parameters
+        if inspect.signature(each).return_annotation in worlds
     }
     print(_entries("Scenarios, for `netsim run NAME`", scenario_modules()))  # noqa: T201
     print("\n" + _entries("Data sets, read by functions of algorithms.datasets", datasets))  # noqa: T201

@@ -103,6 +103,7 @@ def test_list_shows_scenarios_data_sets_and_generators_with_the_first_line_about
     assert listed["Scenarios,"]["quickstart"] == quickstart.__doc__.splitlines()[0]
     assert listed["Data"]["movielens_100k"] == algorithms.datasets.movielens_100k.__doc__.splitlines()[0]
     assert listed["Synthetic"]["low_rank"].startswith("Draw a low-rank truth")
+    assert set(listed["Synthetic"]) == {"low_rank", "recommender", "survey"}  # and no masks
     assert "DataError" not in listed["Data"]
     files = {file.stem for file in (ROOT / "scenarios").glob("*.py")} - {"__init__", "study", "cli"}
     assert set(listed["Scenarios,"]) == {
