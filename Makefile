@@ -26,7 +26,7 @@ test: $(VENV)/installed $(NOTEBOOKS) ## the tests and the notebooks
 	$(BIN)/python -m pytest -n $(JOBS) tests $(RUN_NOTEBOOKS)
 
 verify: $(VENV)/installed ## the slow checks: statistics, thousands of worlds on both engines, fuzzing
-	$(BIN)/python -m pytest -n $(JOBS) -m statistical
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope -m statistical
 
 notebooks: $(VENV)/installed $(NOTEBOOKS) ## run the notebooks; with their figures they stand in out/notebooks
 	$(BIN)/python -m pytest -n $(JOBS) $(RUN_NOTEBOOKS)

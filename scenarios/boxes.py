@@ -15,6 +15,8 @@ from scenarios.comparison import COLOURS
 
 __all__ = ["boxes", "panels"]
 
+# As many as the second paper compares methods, and some.
+BOX_COLOURS = (*COLOURS[1:], COLOURS[0], "0.35", "0.6", "0.85")
 MARK: dict[str, Any] = {
     "marker": "D",
     "markersize": 5,
@@ -53,7 +55,7 @@ def boxes(
     for at, (label, given) in enumerate(values.items()):
         found = np.asarray(given, dtype=np.float64)
         found = found[~np.isnan(found)]
-        colour = (colours or {}).get(label, COLOURS[(1 + at) % len(COLOURS)])
+        colour = (colours or {}).get(label, BOX_COLOURS[at % len(BOX_COLOURS)])
         if len(found):
             ax.boxplot(
                 [found],
