@@ -16,7 +16,7 @@ from scenarios.comparison import COLOURS
 __all__ = ["boxes", "panels"]
 
 # As many as the second paper compares methods, and some.
-BOX_COLOURS = (*COLOURS[1:], COLOURS[0], "0.35", "0.6", "0.85")
+BOX_COLOURS = (*COLOURS[1:], "0.35", "0.6", "0.85")
 MARK: dict[str, Any] = {
     "marker": "D",
     "markersize": 5,
