@@ -17,6 +17,7 @@ __all__ = ["boxes", "panels"]
 
 # As many as the second paper compares methods, and some.
 BOX_COLOURS = (*COLOURS[1:], "0.35", "0.6", "0.85")
+LETTERS = 11  # of a title that fit into an inch
 MARK: dict[str, Any] = {
     "marker": "D",
     "markersize": 5,
@@ -146,7 +147,8 @@ def panels(
             if zero:
                 ax.axhline(0, color="0.35", linewidth=0.9, linestyle="--")
             titled = [called.get(level, str(level)) for level in (column, row) if level is not None]
-            ax.set_title(", ".join(titled), fontsize="medium")
+            wide = len(", ".join(titled)) > LETTERS * width
+            ax.set_title((",\n" if wide else ", ").join(titled), fontsize="medium")
             if j == 0:
                 ax.set_ylabel(label)
     if any_mark:

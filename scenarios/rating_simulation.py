@@ -535,7 +535,7 @@ def _figure_2(errors: pd.DataFrame, reference: pd.DataFrame) -> Part:
         titles=TITLES,
         marks=_means(reference),
         marked="mean of the authors' implementation",
-        label="MAE",
+        label="MAE, categories",
         sharey=False,
     )
     title = f"Figure 2: MAE over all missing ratings without an attack, {_number(errors)}; mean (standard error)"
@@ -570,7 +570,7 @@ def _of_shifts(
         titles=TITLES,
         marks=_means(reference),
         marked="mean of the authors' implementation",
-        label="Mean prediction shift",
+        label="Mean prediction shift, categories",
         zero=True,
     )
     title = (
@@ -623,7 +623,7 @@ def _of_losses(rows: pd.DataFrame) -> list[Part]:
             measured,
             columns_by="attack",
             titles=TITLES,
-            label="MAE without, prediction shift with attack",
+            label="MAE or mean prediction shift, categories",
             sharey=False,
         ),
     )

@@ -325,7 +325,9 @@ def _figure(errors: pd.DataFrame, n_items: int, abandonment: float) -> Part:
         f"{titles[share].capitalize()}\n" + grid(summarize(each), down="method", across="n_categories", titles=titles)
         for share, each in here.groupby("careless", sort=True)
     ]
-    figure = boxes.panels(here, rows_by="careless", columns_by="n_categories", titles=titles, label="MAE", sharey=True)
+    figure = boxes.panels(
+        here, rows_by="careless", columns_by="n_categories", titles=titles, label="MAE, categories", sharey=True
+    )
     number = FIGURES.get((n_items, abandonment))
     n = here["replication"].nunique()
     title = (
