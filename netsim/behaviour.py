@@ -17,7 +17,7 @@ from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
 from netsim.accounting import account
-from netsim.crossing import cross, of_copy
+from netsim.crossing import cross, of_copy, send
 from netsim.finding import enlist, hear
 from netsim.messages import (
     CONTROL,
@@ -330,8 +330,9 @@ def user_takes_request(state, edge, attempt, copy, answers, size, now):
     state.profiles[user].stamp += 1
     pair = combine(link.receiver_key, state.nodes[user].key)
     reply_size = message_size(REPLY, state.settings[0].rank, answers.shape[0])
-    reply_fate, reply_arrival, reply_copy = cross(
+    reply_fate, reply_arrival, reply_copy = send(
         state,
+        REPLY,
         edge,
         False,
         reply_size,
@@ -339,14 +340,8 @@ def user_takes_request(state, edge, attempt, copy, answers, size, now):
         of_copy(draw(state.settings[0].seed, purposes.REPLY_DELAY, pair, attempt), copy),
         now,
     )
-    account(state, REPLY, SENT, reply_size)
-    if reply_fate != IN_FLIGHT:
-        account(state, REPLY, reply_fate, reply_size)
-    if reply_copy != math.inf:
-        account(state, REPLY, SENT, reply_size)
     if reply_fate != LOST_QUEUE:
         state.nodes[user].profiles_sent += 1
-        state.nodes[user].bytes_sent += reply_size
         for n in range(answers.shape[0]):
             own = _own_position(state, user, state.owned[first + answers[n].offset] - n_users)
             if own >= 0:
@@ -504,8 +499,9 @@ def _send_request(state, edge, n_named, now):
     head.deadline = now + state.settings[0].request_timeout
     pair = combine(link.receiver_key, state.nodes[link.sender].key)
     size = message_size(REQUEST, state.settings[0].rank, n_named)
-    fate, arrival, copy_arrival = cross(
+    fate, arrival, copy_arrival = send(
         state,
+        REQUEST,
         edge,
         True,
         size,
@@ -513,13 +509,6 @@ def _send_request(state, edge, n_named, now):
         draw(state.settings[0].seed, purposes.REQUEST_DELAY, pair, head.attempt),
         now,
     )
-    account(state, REQUEST, SENT, size)
-    if fate != IN_FLIGHT:
-        account(state, REQUEST, fate, size)
-    if copy_arrival != math.inf:
-        account(state, REQUEST, SENT, size)
-    if fate != LOST_QUEUE:
-        state.nodes[link.receiver].bytes_sent += size
     return fate, arrival, copy_arrival
 
 

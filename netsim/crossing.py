@@ -10,12 +10,13 @@ from algorithms import purposes
 from algorithms.chance import combine, draw, further, uniform
 from algorithms.compilation import kernel
 from algorithms.distributions import sample
-from netsim.messages import IN_FLIGHT, LOST_LINK, LOST_QUEUE, UNREACHABLE
+from netsim.accounting import account
+from netsim.messages import IN_FLIGHT, LOST_LINK, LOST_QUEUE, SENT, UNREACHABLE
 from netsim.queueing import leave
 from netsim.rules import call_delay, call_loss
 from netsim.state import HELD_BACK, JITTER, UNSEEN
 
-__all__ = ["cross", "of_copy"]
+__all__ = ["cross", "of_copy", "send"]
 
 # Further words of a message's draws; small numbers are left to distributions that need several words.
 _PATH_LOSS, _COPY, _HOLD_BACK, _EXTRA, _ANSWER_TO_COPY = 1001, 1002, 1003, 1004, 2001
@@ -69,6 +70,24 @@ def cross(state, edge, back, size, loss_word, delay_word, now):
     if duplication > 0.0 and uniform(further(loss_word, _COPY)) < duplication:
         copy_arrival = _second_arrival(state, edge, back, base, size, delay_word, left)
     return IN_FLIGHT, left + delay, copy_arrival
+
+
+@kernel
+def send(state, kind, edge, back, size, loss_word, delay_word, now):
+    """Send a message of some kind over an edge, or back over it, and account for it.
+
+    Parameters are those of `cross`, and so is what is returned.
+    """
+    fate, arrival, copy_arrival = cross(state, edge, back, size, loss_word, delay_word, now)
+    account(state, kind, SENT, size)
+    if fate != IN_FLIGHT:
+        account(state, kind, fate, size)
+    if copy_arrival != math.inf:
+        account(state, kind, SENT, size)
+    if fate != LOST_QUEUE:  # what the queue of the own uplink drops never leaves the machine
+        link = state.edges[edge]
+        state.nodes[link.receiver if back else link.sender].bytes_sent += size
+    return fate, arrival, copy_arrival
 
 
 @kernel

@@ -8,10 +8,9 @@ from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.distributions import sample_each
 from netsim import sessions
-from netsim.accounting import account
-from netsim.crossing import cross
+from netsim.crossing import send
 from netsim.engines import Engine
-from netsim.messages import HANDOVER, IN_FLIGHT, SENT, message_size
+from netsim.messages import HANDOVER, LOST_QUEUE, message_size
 from netsim.placement import highest_weight
 from netsim.state import UNBORN
 from netsim.tables import Tables
@@ -100,14 +99,11 @@ def _hand_over(tables: Tables, engine: Engine, quitter: int, heir: int, profile:
     pair = np.uint64(combine(own["key"], state.nodes["key"][heir]))
     loss_word = np.uint64(draw(seed, purposes.HANDOVER_LOSS, pair, stamp))
     delay_word = np.uint64(draw(seed, purposes.HANDOVER_DELAY, pair, stamp))
-    fate, arrival, copy_arrival = cross(state, edge, False, size, loss_word, delay_word, now)
+    fate, arrival, copy_arrival = send(state, HANDOVER, edge, False, size, loss_word, delay_word, now)
     for time in (arrival, copy_arrival)[: 1 + (copy_arrival < np.inf)]:
-        account(state, HANDOVER, SENT, size)
         engine.post_handover(edge, profile, size, fate, time)
-    if fate != IN_FLIGHT:
-        account(state, HANDOVER, fate, size)
-    state.nodes["profiles_sent"][quitter] += 1
-    state.nodes["bytes_sent"][quitter] += size
+    if fate != LOST_QUEUE:
+        state.nodes["profiles_sent"][quitter] += 1
 
 
 def _pass_on_contacts(tables: Tables, quitter: int, items: np.ndarray, heir_of: np.ndarray) -> None:

@@ -13,16 +13,13 @@ from algorithms import purposes
 from algorithms.chance import combine, draw
 from algorithms.compilation import kernel
 from netsim.accounting import account
-from netsim.crossing import cross, of_copy
+from netsim.crossing import of_copy, send
 from netsim.messages import (
     CONTROL,
     FOUND,
-    IN_FLIGHT,
     LOOKUP,
     LOST_LINK,
     LOST_OFFLINE,
-    LOST_QUEUE,
-    SENT,
     STALE,
     message_size,
 )
@@ -163,8 +160,9 @@ def look_up(state, user, own, tick, now):
     size = message_size(LOOKUP, state.settings[0].rank, 1)
     pair = combine(state.profiles[profile].key, state.nodes[user].key)
     seed = state.settings[0].seed
-    fate, arrival, copy_arrival = cross(
+    fate, arrival, copy_arrival = send(
         state,
+        LOOKUP,
         edge,
         False,
         size,
@@ -172,13 +170,6 @@ def look_up(state, user, own, tick, now):
         draw(seed, purposes.LOOKUP_DELAY, pair, tick),
         now,
     )
-    account(state, LOOKUP, SENT, size)
-    if fate != IN_FLIGHT:
-        account(state, LOOKUP, fate, size)
-    if copy_arrival != math.inf:
-        account(state, LOOKUP, SENT, size)
-    if fate != LOST_QUEUE:
-        state.nodes[user].bytes_sent += size
     return edge, profile, size, fate, arrival, copy_arrival
 
 
@@ -207,8 +198,9 @@ def router_takes_lookup(state, edge, router, profile, stamp, copy, size, now):
     found_size = message_size(FOUND, state.settings[0].rank, 2)
     pair = combine(state.profiles[profile].key, state.nodes[link.sender].key)
     seed = state.settings[0].seed
-    fate, arrival, copy_arrival = cross(
+    fate, arrival, copy_arrival = send(
         state,
+        FOUND,
         edge,
         True,
         found_size,
@@ -216,13 +208,6 @@ def router_takes_lookup(state, edge, router, profile, stamp, copy, size, now):
         of_copy(draw(seed, purposes.FOUND_DELAY, pair, stamp), copy),
         now,
     )
-    account(state, FOUND, SENT, found_size)
-    if fate != IN_FLIGHT:
-        account(state, FOUND, fate, found_size)
-    if copy_arrival != math.inf:
-        account(state, FOUND, SENT, found_size)
-    if fate != LOST_QUEUE:
-        state.nodes[router].bytes_sent += found_size
     return CONTROL, host, found_size, fate, arrival, copy_arrival
 
 

@@ -14,17 +14,15 @@ from algorithms.chance import combine, draw, uniform
 from algorithms.compilation import kernel
 from algorithms.updates import inner
 from netsim.accounting import account
-from netsim.crossing import cross, of_copy
+from netsim.crossing import of_copy, send
 from netsim.finding import hear
 from netsim.messages import (
     ANSWER,
     CONTROL,
-    IN_FLIGHT,
     LOST_LINK,
     LOST_OFFLINE,
     LOST_QUEUE,
     QUERY,
-    SENT,
     STALE,
     message_size,
 )
@@ -117,8 +115,9 @@ def ask(state, user, number, now):
     stamp = number * ATTEMPTS + wish.attempt
     size = message_size(QUERY, state.settings[0].rank, 1)
     pair = combine(state.nodes[user].key, state.edges[edge].receiver_key)
-    fate, arrival, copy_arrival = cross(
+    fate, arrival, copy_arrival = send(
         state,
+        QUERY,
         edge,
         False,
         size,
@@ -126,13 +125,6 @@ def ask(state, user, number, now):
         draw(state.settings[0].seed, purposes.QUERY_DELAY, pair, stamp),
         now,
     )
-    account(state, QUERY, SENT, size)
-    if fate != IN_FLIGHT:
-        account(state, QUERY, fate, size)
-    if copy_arrival != math.inf:
-        account(state, QUERY, SENT, size)
-    if fate != LOST_QUEUE:
-        state.nodes[user].bytes_sent += size
     return edge, profile, stamp, size, fate, arrival, copy_arrival
 
 
@@ -182,8 +174,9 @@ def router_takes_query(state, edge, router, profile, stamp, copy, size, now):
     link = state.edges[edge]
     answer_size = message_size(ANSWER, state.settings[0].rank, 0)
     pair = combine(link.receiver_key, state.nodes[link.sender].key)
-    fate, arrival, copy_arrival = cross(
+    fate, arrival, copy_arrival = send(
         state,
+        ANSWER,
         edge,
         True,
         answer_size,
@@ -191,14 +184,8 @@ def router_takes_query(state, edge, router, profile, stamp, copy, size, now):
         of_copy(draw(state.settings[0].seed, purposes.ANSWER_DELAY, pair, stamp), copy),
         now,
     )
-    account(state, ANSWER, SENT, answer_size)
-    if fate != IN_FLIGHT:
-        account(state, ANSWER, fate, answer_size)
-    if copy_arrival != math.inf:
-        account(state, ANSWER, SENT, answer_size)
     if fate != LOST_QUEUE:
         state.nodes[router].profiles_sent += 1
-        state.nodes[router].bytes_sent += answer_size
     return CONTROL, True, answer_size, fate, arrival, copy_arrival
 
 

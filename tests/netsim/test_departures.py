@@ -336,6 +336,18 @@ def test_a_profile_is_handed_over_with_its_numbers_and_its_updates(engine):
     assert result.items[["ratings", "updates"]].to_numpy().tolist() == [[1, 4]]
 
 
+def test_a_handover_that_the_uplink_drops_has_not_left(engine):
+    """The second of two finds the first one in the queue, which has room for one."""
+    silent = network(rehosting="handover", user_broadcast=NEVER, router_broadcast=NEVER)
+    simulation = started(silent.replace(router_uplink=1.0, queue_limit=1), engine)
+    simulation.run(0.6)
+    simulation.depart(router="w")
+    result = simulation.run(0.8)
+    assert counted(result)[("handover", "sent")] == 2
+    assert counted(result)[("handover", "lost_queue")] == 1
+    assert result.routers[["profiles_sent", "bytes_sent"]].to_numpy().tolist()[0] == [1, HANDOVER_BYTES]
+
+
 def test_a_handover_in_flight_is_in_the_accounts(engine):
     simulation = handover(engine)
     simulation.depart(router="x")

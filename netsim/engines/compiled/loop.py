@@ -565,37 +565,20 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
             reply = _new_batch(me, queue, boxes, to, REPLY, receiver, stamp, now, size, count, b.attempt)
             _fill_payload(me, queue, boxes, to, reply, state.values, receiver)
             _attach(queue, memory, boxes, to, reply, asked)
-            status = _post(
-                me,
+            status = _post_both(
+                state,
                 queue,
+                memory,
                 boxes,
-                state.edges,
                 to,
                 reply_arrival,
+                reply_copy,
                 edge,
                 router,
-                state.edges[edge].slot,
                 reply,
                 window,
                 windows_per_second,
             )
-            if reply_copy != math.inf:
-                slot_0 = state.edges[edge].slot
-                posted = _post(
-                    me,
-                    queue,
-                    boxes,
-                    state.edges,
-                    to,
-                    reply_copy,
-                    edge,
-                    router,
-                    slot_0,
-                    reply,
-                    window,
-                    windows_per_second,
-                )
-                status = max(status, posted)
     elif b.kind == HANDOVER:
         router_takes_handover(state, receiver, b.profile, b.attempt, b.count, queue.payloads[batch], b.size)
     elif b.kind == QUERY:
