@@ -59,7 +59,17 @@ def eigenvalues_above(diagonal: FloatArray, beside: FloatArray, floor: float) ->
 
 
 def eigenvalues(diagonal: FloatArray, beside: FloatArray) -> FloatArray:
-    """All eigenvalues of a symmetric tridiagonal matrix, by LAPACK, descending."""
+    """All eigenvalues of a symmetric tridiagonal matrix, by LAPACK, descending.
+
+    Parameters
+    ----------
+    diagonal, beside : float64, shape (n,), (n - 1,)
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If it finds none, as where the matrix is not finite.
+    """
     ascending, info = lapack.dsterf(diagonal, beside)
     if info != 0:
         raise np.linalg.LinAlgError(f"LAPACK's dsterf gave info={info}; check that the matrix is finite")
@@ -67,7 +77,12 @@ def eigenvalues(diagonal: FloatArray, beside: FloatArray) -> FloatArray:
 
 
 def reach(diagonal: FloatArray, beside: FloatArray) -> float:
-    """Bound on the absolute values of all eigenvalues, by Gershgorin's circles."""
+    """Bound on the absolute values of all eigenvalues of a symmetric tridiagonal matrix, by Gershgorin's circles.
+
+    Parameters
+    ----------
+    diagonal, beside : float64, shape (n,), (n - 1,)
+    """
     around = np.abs(diagonal)
     around[:-1] += np.abs(beside)
     around[1:] += np.abs(beside)
