@@ -85,7 +85,7 @@ def parser(name: str, description: str, *, replications: int, paper: int) -> arg
         const=paper,
         default=argparse.SUPPRESS,
         dest="replications",
-        help=f"as many as in the paper, {paper}",
+        help=f"as many as in the paper, {paper} (default: as many as --replications says)",
     )
     made.add_argument(
         "--seed", type=study.integer, default=1, metavar="N", help="seed of all chance; same seed, same bits"

@@ -320,11 +320,14 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
     without `lives` no ratings come, nobody asks for recommendations, nothing queues and contact lists stay.
     """
     overtaking = draw(st.integers(0, 5)) == 0
+    # In one of six, routers quit and nothing stands in the way of what they hand over.
+    quitting = moves and not overtaking and draw(st.integers(0, 5)) == 3
     known = draw(ratings())
     # Two in three are busy: everyone can reach everyone, most are there, and what is sent mostly arrives.
-    busy = draw(st.sampled_from([True, True, False]))
+    busy = quitting or draw(st.sampled_from([True, True, False]))
     underlay = draw(close_topologies() if busy else topologies())
-    routers = 1 if overtaking else draw(st.none() | st.integers(1, 3) | st.just(("b", "a")))
+    several = st.integers(2, 3) if quitting else st.none() | st.integers(1, 3)
+    routers = 1 if overtaking else draw(several | st.just(("b", "a")))
     plain = World(known, routers=routers)
     users, router_ids = known.user_ids, plain.router_ids
     router = st.sampled_from(router_ids)
@@ -332,7 +335,7 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
     fan_outs = st.sampled_from([None, None, 1, 2])
     lifetimes = [None, Exponential(4.0), Empirical([0.5, 1.0, 2.5, 100.0])]
     if busy and len(router_ids) > 1:  # somebody is there to take over
-        lifetimes += [Exponential(2.0), Empirical([0.5, 1.0, 2.5])]
+        lifetimes = [Empirical([0.5, 1.0, 2.5])] if quitting else [*lifetimes, Exponential(2.0)]
     living: dict[str, Any] = {}
     if lives:
         living = {"arrivals": draw(arrivals(known)), "recommendations": draw(recommendations(known))}
@@ -359,19 +362,21 @@ def worlds(draw: Any, *, forgets: bool = True, doubles: bool = True, moves: bool
         access=draw(st.sampled_from([0.0, 0.0, 0.125, Empirical([0.0, 0.25])])),
         minimum_delay=draw(st.sampled_from([0.0, 1e-3, 0.1, GRID])),
         pair_delay=draw(st.sampled_from([0.0, 0.0, 0.25, Empirical([0.0, 0.25, 0.5])])),
-        loss=draw(st.sampled_from([0.0, 0.1, GilbertElliott(0.3, 0.5)]) if busy else losses()),
+        loss=0.0 if quitting else draw(st.sampled_from([0.0, 0.1, GilbertElliott(0.3, 0.5)]) if busy else losses()),
         duplication=draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])) if doubles else 0.0,
         reordering=draw(st.sampled_from([None, None, Reordering(0.3, 0.5), Reordering(0.5, Uniform(0.0, 2.0))])),
         discard_stale=draw(st.booleans() | st.just(True)),
-        rating_exchange=draw(st.sampled_from(["request", "request", "attach"])),
+        rating_exchange="request" if quitting else draw(st.sampled_from(["request", "request", "attach"])),
         request_timeout=draw(st.sampled_from([0.1, GRID, 0.5, 2.0, 60.0])),
         user_churn=draw(churns()),
-        router_churn=draw(churns()),
+        router_churn=None if quitting else draw(churns()),
         user_return=draw(returns()) if forgets else "keep",
         router_return=draw(returns()) if forgets else "keep",
         user_lifetime=draw(st.sampled_from([None, None, None, Exponential(20.0), 2.5])) if moves else None,
         router_lifetime=draw(st.sampled_from(lifetimes)) if moves else None,
-        rehosting=None if len(router_ids) == 1 else draw(st.sampled_from([None, "fresh", *["handover"] * 3])),
+        rehosting=None
+        if len(router_ids) == 1
+        else draw(st.sampled_from(["handover"] if quitting else [None, "fresh", "handover", "handover"])),
         learning=draw(learnings()),
         **living,
     )

@@ -173,7 +173,7 @@ def test_the_worlds_drawn_can_tell_engines_apart():
     """Enough of them run on two threads, move profiles, ask for ratings, and meet all that a network does."""
     seen = []
 
-    @settings(plain, max_examples=FEW, phases=[Phase.generate])
+    @settings(plain, max_examples=2 * FEW, phases=[Phase.generate])
     @given(runs(), cuts)
     def look(run, pieces):
         simulation = start(run, "compiled", 2)

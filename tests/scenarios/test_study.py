@@ -65,7 +65,7 @@ def test_help_says_what_the_scenario_is_and_the_default_of_each_option(name, mon
     text = parser.format_help()
     assert parser.prog == f"python -m scenarios.{name}"
     assert " ".join(importlib.import_module(f"scenarios.{name}").__doc__.split())[:60] in " ".join(text.split())
-    entries = {entry.split()[0]: " ".join(entry.split()) for entry in re.split(r"\n  (?=-)", text)}
+    entries = {entry.split()[0].rstrip(","): " ".join(entry.split()) for entry in re.split(r"\n  (?=-)", text)}
     options = [action for action in parser._actions if action.option_strings and action.dest != "help"]
     assert options
     for action in options:

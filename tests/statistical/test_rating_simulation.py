@@ -115,7 +115,7 @@ def conditions():
         )
 
 
-@pytest.mark.parametrize(("k", "mechanism", "method"), conditions())
+@pytest.mark.parametrize(("k", "mechanism", "method"), list(conditions()))
 def test_the_mean_error_is_that_of_the_authors_implementation(rows, reference, k, mechanism, method, capsys):
     where = {"n_categories": k, "mechanism": mechanism, "method": method, "metric": "mae"}
     ours, theirs, within = values(rows, **where), values(reference, **where), margin(k, mechanism, method)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from netsim.book import Book, empty_book
 from netsim.coming import ARRIVAL
 from netsim.engines.compiled.calendar import BATCH, CALENDAR, CHUNK, EVENT, NONE, PER_CHUNK, Queue, gather, rebuild
 from netsim.engines.compiled.loop import LANE, Memory
-from netsim.prequential import Book, empty_book
 from netsim.state import ANSWER_ROW, WISH_ROW, State
 from netsim.tables import Tables
 

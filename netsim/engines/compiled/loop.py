@@ -21,6 +21,7 @@ from netsim.behaviour import (
     user_takes_profile,
     user_takes_request,
 )
+from netsim.book import Book
 from netsim.engines.compiled.calendar import (
     CHECKPOINT_EVENT,
     EXPIRY_EVENT,
@@ -34,8 +35,8 @@ from netsim.engines.compiled.calendar import (
     peek,
     push,
 )
+from netsim.entering import arrive
 from netsim.finding import look_up, next_unknown, router_takes_lookup, tidy, user_takes_found
-from netsim.growth import arrive
 from netsim.messages import (
     ANSWER,
     CONTROL,
@@ -50,7 +51,6 @@ from netsim.messages import (
     message_size,
 )
 from netsim.prefetch import prefetch
-from netsim.prequential import Book
 from netsim.queueing import processes
 from netsim.serving import ask, begin_wish, expire, next_wish, router_takes_query, user_takes_answer
 from netsim.sessions import checkpoint, checkpoint_time, has_sessions, session_end, toggle
@@ -114,7 +114,7 @@ class Memory(NamedTuple):
     coming : ARRIVAL
         Ratings that come before the time to stop at; the next stands in row `arrived` - `located`.
     rooms, book
-        As `netsim.growth.arrive` takes them.
+        As `netsim.entering.arrive` takes them.
     answers : ANSWER_ROW
         Items named and answered that messages carry, in blocks of 2**k rows.
     blocks : int64
