@@ -400,6 +400,10 @@ class Replications:
             finished = True
         finally:
             pool.shutdown(wait=True, kill_workers=not finished)
+            for task in tasks:  # one may have been stopped on its way from the disk into the results
+                kept = None if task in self.results else self._kept(task)
+                if kept is not None:
+                    self.results[task] = kept
 
     def _tell(self, bar: Any) -> None:
         bar.set_description_str(f"{len(self.results)} of {len(self._tasks)} tasks")
