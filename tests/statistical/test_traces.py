@@ -127,10 +127,17 @@ def test_every_end_is_that_of_the_trace_to_the_millisecond(segments):
             assert round(session_end(state, user, session, math.nan) * 1000, 4) == end
 
 
-def test_segments_and_offsets_are_drawn_uniformly(segments):
+def test_every_moment_of_the_trace_is_as_likely(segments):
+    """A segment is drawn in proportion to its length, and the offset in it uniformly."""
     world = replay(segments, 4000)
     which, origins = followed(world, 7)
-    assert stats.chisquare(np.bincount(which, minlength=len(segments))).pvalue > ALPHA
+    lengths = np.array([each.total for each in segments], dtype=float)
+    expected = lengths / lengths.sum() * len(which)
+    counts = np.bincount(which, minlength=len(segments))
+    often = expected >= 5
+    found = [*counts[often], *([counts[~often].sum()] if expected[~often].sum() >= 5 else [])]
+    wanted = np.array([*expected[often], *([expected[~often].sum()] if expected[~often].sum() >= 5 else [])])
+    assert stats.chisquare(found, wanted * np.sum(found) / wanted.sum()).pvalue > ALPHA
     totals = np.array([each.total for each in segments])[which]
     assert ((origins >= 0) & (origins < totals)).all()
     long = totals > 10**6  # where whole milliseconds do not show
@@ -138,14 +145,14 @@ def test_segments_and_offsets_are_drawn_uniformly(segments):
 
 
 def test_a_random_offset_is_stationary(segments):
-    """Each segment is as likely; so the share online is the mean of the segments' shares at any time."""
+    """Each moment is as likely; so the share online is that of the whole trace at any time."""
     world = replay(segments, 3000)
-    shares = np.array([each.total_online / each.total for each in segments])
+    share = sum(each.total_online for each in segments) / sum(each.total for each in segments)
     watch = Watch()
     times = [0.5, 1000.0, 50_000.0]
     simulate(world, until=60_000.0, seed=5, at=times, probes=[watch], engine="compiled")
     for online in watch.online:
-        assert stats.binomtest(int(online.sum()), 3000, shares.mean()).pvalue > ALPHA
+        assert stats.binomtest(int(online.sum()), 3000, share).pvalue > ALPHA
 
 
 def test_nobody_comes_or_goes_beyond_the_end():
