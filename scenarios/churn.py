@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from scipy.stats import t as student
 
-from netsim import Checkpoint, OnOff, Sessions, Uniform, Weibull, World, read_availability_trace, rmse, truth_rmse
+from netsim import Checkpoint, OnOff, Sessions, Uniform, Weibull, read_availability_trace, rmse, truth_rmse
 from scenarios import study
 from scenarios.comparison import (
     COLOURS,
@@ -42,7 +42,6 @@ from scenarios.comparison import (
     band,
     deviation,
     ground,
-    has_spent,
     legend,
     logarithmic,
     new_figure,
@@ -178,13 +177,7 @@ def run(args: argparse.Namespace) -> int:
     for seed in args.seeds:
         common = ground(args, seed)
         probes = [rmse(common.data.test), truth_rmse(common.data.truth)]
-        first = this.measure(NONE, seed, common.world, probes)
-        if not any(first.final[name] for name in UPDATES):
-            raise ValueError(f"--until {args.until:g}: no profile was updated in that time; give more")
-        enough = has_spent(UPDATES, float(total(first.probes, UPDATES)[-1]))
-        for each in compared[1:]:
-            world: World = common.world.replace(**each.changes)
-            this.measure(each.label, seed, world, probes, enough=enough)
+        this.measure_beside(seed, common.world, probes, compared, spent=UPDATES, lacking="no profile was updated")
     return this.finish()
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -242,6 +242,18 @@ def total(probes: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     """Columns of a probe table added up, float64, shape (n_probes,)."""
     added: np.ndarray = probes[list(columns)].to_numpy(dtype=float).sum(axis=1)
     return added
+
+
+class Changed(Protocol):
+    """A condition that differs from the world in some of its arguments."""
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Arguments of `World.replace`."""
 
 
 def has_spent(columns: Sequence[str], amount: float) -> Callable[[pd.DataFrame], bool]:
@@ -484,6 +496,43 @@ class Comparison(study.Study):
     def conditions(self) -> list[str]:
         """Conditions in the order of the first seed's runs."""
         return list(dict.fromkeys(condition for condition, _ in self.pairs))
+
+    def measure_beside(
+        self,
+        seed: int,
+        world: World,
+        probes: Sequence[Probe],
+        compared: Sequence[Changed],
+        *,
+        spent: Sequence[str],
+        lacking: str,
+    ) -> None:
+        """Run the first condition for the time of the arguments, and each other one until it has spent as much too.
+
+        Parameters
+        ----------
+        seed : int
+        world, probes
+            As for `simulate`; the world without the conditions' changes.
+        compared : sequence of conditions
+        spent : sequence of str
+            Columns of the probe table whose sum is what is spent.
+        lacking : str
+            What the error says where the first one has spent nothing.
+
+        Raises
+        ------
+        ValueError
+            If it has not.
+        """
+        first, *others = compared
+        result = self.measure(first.label, seed, world.replace(**first.changes), probes)
+        amount = float(total(result.probes, spent)[-1])
+        if not amount:
+            raise ValueError(f"--until {self.args.until:g}: {lacking} in that time; give more")
+        for each in others:
+            changed = world.replace(**each.changes)
+            self.measure(each.label, seed, changed, probes, enough=has_spent(spent, amount))
 
     def measure(
         self,

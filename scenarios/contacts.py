@@ -27,7 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from netsim import HeardUsers, LearnedRouters, RandomRouters, RandomUsers, Uniform, World, coverage, rmse, traffic
+from netsim import HeardUsers, LearnedRouters, RandomRouters, RandomUsers, Uniform, coverage, rmse, traffic
 from scenarios import study
 from scenarios.comparison import (
     COLOURS,
@@ -38,7 +38,6 @@ from scenarios.comparison import (
     band,
     deviation,
     ground,
-    has_spent,
     legend,
     logarithmic,
     new_figure,
@@ -163,13 +162,7 @@ def run(args: argparse.Namespace) -> int:
     for seed in args.seeds:
         common = ground(args, seed)
         probes = [rmse(common.data.test), coverage(), traffic(["lookup", "found"], ["sent"])]
-        first = this.measure(GIVEN, seed, common.world, probes)
-        if not first.final["sent"]:
-            raise ValueError(f"--until {args.until:g}: no message was sent in that time; give more")
-        enough = has_spent(SENT, first.final["sent"])
-        for each in compared[1:]:
-            world: World = common.world.replace(**each.changes)
-            this.measure(each.label, seed, world, probes, enough=enough)
+        this.measure_beside(seed, common.world, probes, compared, spent=SENT, lacking="no message was sent")
     return this.finish()
 
 

@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from netsim import GilbertElliott, World, rmse
+from netsim import GilbertElliott, rmse
 from scenarios import study
 from scenarios.comparison import (
     COLOURS,
@@ -31,7 +31,6 @@ from scenarios.comparison import (
     Report,
     at_amount,
     ground,
-    has_spent,
     legend,
     new_figure,
     numbers,
@@ -115,13 +114,7 @@ def run(args: argparse.Namespace) -> int:
     for seed in args.seeds:
         common = ground(args, seed)
         probes = [rmse(common.data.test)]
-        first = this.measure(NONE, seed, common.world.replace(loss=0.0), probes)
-        if not first.final["delivered"]:
-            raise ValueError(f"--until {args.until:g}: no message arrived in that time; give more")
-        enough = has_spent(DELIVERED, first.final["delivered"])
-        for each in compared[1:]:
-            world: World = common.world.replace(**each.changes)
-            this.measure(each.label, seed, world, probes, enough=enough)
+        this.measure_beside(seed, common.world, probes, compared, spent=DELIVERED, lacking="no message arrived")
     return this.finish()
 
 
