@@ -224,7 +224,7 @@ class Thresholder:
                 return None
             kept = slice(0, rank)
             residual = image[:, kept] - vectors[:, kept] * ritz[kept]
-            if np.linalg.norm(residual) <= 4 * EPS * ritz[0] * np.sqrt(len(gram)):
+            if _norm(residual) <= 4 * EPS * ritz[0] * np.sqrt(len(gram)):
                 break
             vectors = _orthonormal(_filtered(gram, vectors, float(ritz[-1])))
         else:
@@ -240,10 +240,16 @@ class Thresholder:
 def _times(X: FloatArray, Y: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """X @ Y, by the library whose LAPACK is called here; in `out` where that is given and of Fortran order.
 
-    NumPy and SciPy each bring their own, with threads that wait busily: calls of both in turns slow each other down.
+    NumPy and SciPy each bring their own, whose threads go on waiting busily for a while: one call of NumPy's, of any
+    size that it shares out, takes a core from SciPy's for a tenth of a second.
     """
     (x, trans_x), (y, trans_y) = ((each, 0) if each.flags.f_contiguous else (each.T, 1) for each in (X, Y))
     return np.asarray(blas.dgemm(1.0, x, y, trans_a=trans_x, trans_b=trans_y, c=out, overwrite_c=out is not None))
+
+
+def _norm(X: FloatArray) -> float:
+    """Frobenius norm; like `_times` by the one library, as `numpy.linalg.norm` calls the BLAS of NumPy."""
+    return float(blas.dnrm2(X.ravel(order="K"))) if X.size else 0.0
 
 
 def _spare(rank: int) -> int:
@@ -326,8 +332,8 @@ def _error(
         multiply(left.T, left_scaled) - scaled,
         multiply(right.T, right_scaled) - scaled,
     )
-    estimate = sum(float(np.linalg.norm(part)) for part in parts) / np.sqrt(N_PROBES)
-    return float(CAUTION * estimate + EPS * np.linalg.norm(values - threshold))
+    estimate = sum(_norm(part) for part in parts) / np.sqrt(N_PROBES)
+    return float(CAUTION * estimate + EPS * _norm(values - threshold))
 
 
 def largest_singular_value(A: FloatArray) -> float:
