@@ -6,8 +6,9 @@ medians:
 - `rdmc_vs_full_svd`: RDMC until convergence at lambda 0.1, its time with `numpy.linalg.svd` for each thresholded SVD
   over that with the default. All else is shared, and so is the result: the run stops where they differ.
 
-With `--path` it also prints the time of the ten lambdas of the default grid. Compilation is excluded. Data: MovieLens
-100K where the environment variable MOVIELENS_100K names it, else synthetic ratings of that size.
+With `--path` it also prints the times of RDMC and Soft-Impute at the ten lambdas of their default grids. Compilation is
+excluded. Data: MovieLens 100K where the environment variable MOVIELENS_100K names it, else synthetic ratings of that
+size.
 """
 
 import argparse
@@ -21,10 +22,9 @@ from time import perf_counter
 import numpy as np
 
 from algorithms.datasets import movielens_100k
-from algorithms.solvers import RDMC, ConvergenceWarning
+from algorithms.solvers import RDMC, ConvergenceWarning, SoftImpute
 
 FLOORS = {"rdmc_vs_full_svd": 2.5}
-THREADS = "2"
 LAMBDA = 0.1
 OFTEN = 20  # ratings of an item that takes part
 
@@ -33,24 +33,25 @@ def main() -> None:
     """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=3, help="interleaved measurements of each side (default: 3)")
-    parser.add_argument("--path", action="store_true", help="also print the time of RDMC's ten lambdas")
+    parser.add_argument("--path", action="store_true", help="also print the times of ten lambdas")
+    parser.add_argument("--threads", type=int, default=2, help="of the linear algebra (default: 2)")
     args = parser.parse_args()
-    if not threads_are_set():
-        sys.exit(with_threads())
+    if not threads_are(args.threads):
+        sys.exit(with_threads(args.threads))
     X = movielens_sized()
     print_rdmc(X, args.pairs)
     if args.path:
-        print_rdmc_path(X)
+        print_paths(X)
 
 
-def threads_are_set() -> bool:
+def threads_are(count: int) -> bool:
     """Whether the linear algebra of this process runs with so many threads; it reads that when it is loaded."""
-    return all(os.environ.get(name) == THREADS for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"))
+    return all(os.environ.get(name) == str(count) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"))
 
 
-def with_threads() -> int:
+def with_threads(count: int) -> int:
     """Run this benchmark in a process with so many threads; gives its exit status."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), THREADS)
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(count))
     return subprocess.run([sys.executable, *sys.argv], env=os.environ | threads, check=False).returncode
 
 
@@ -97,20 +98,26 @@ def print_rdmc(X: np.ndarray, pairs: int) -> None:
     print_ratio("rdmc_vs_full_svd", full, ours)
 
 
-def print_rdmc_path(X: np.ndarray) -> None:
-    """Print the time of ten lambdas."""
-    seconds, solver = fit_time(X, None, "auto")
-    print(f"RDMC, ten lambdas, {solver.n_iter_.sum()} iterations: {seconds:.1f} s")
+def print_paths(X: np.ndarray) -> None:
+    """Print the times of ten lambdas."""
+    for name, solver in (("RDMC", RDMC(categories=range(1, 6))), ("Soft-Impute", SoftImpute())):
+        seconds = timed(solver, X)
+        print(f"{name}, ten lambdas, {solver.n_iter_.sum()} iterations: {seconds:.1f} s")
 
 
-def fit_time(X: np.ndarray, lambdas: float | None, svd: str) -> tuple[float, RDMC]:
-    """Time a fit with the strict stopping rule, in seconds."""
-    solver = RDMC(lambdas, categories=range(1, 6), svd=svd)
+def fit_time(X: np.ndarray, lam: float, svd: str) -> tuple[float, RDMC]:
+    """Time a fit of RDMC with the strict stopping rule, in seconds."""
+    solver = RDMC(lam, categories=range(1, 6), svd=svd)
+    return timed(solver, X), solver
+
+
+def timed(solver: RDMC | SoftImpute, X: np.ndarray) -> float:
+    """Fit, and give the seconds that it took."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         begin = perf_counter()
         solver.fit(X)
-        return perf_counter() - begin, solver
+        return perf_counter() - begin
 
 
 def print_ratio(name: str, over: list[float], under: list[float]) -> None:

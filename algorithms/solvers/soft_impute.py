@@ -12,6 +12,7 @@ from algorithms.solvers.base import Solver
 from algorithms.solvers.convergence import ConvergenceWarning
 from algorithms.solvers.low_rank import entries, spectral_norm
 from algorithms.solvers.observed import Observed, as_observed
+from algorithms.solvers.products import inner
 from algorithms.solvers.rounding import nearest_categories, rating_scales
 from algorithms.solvers.scales import Scales
 from algorithms.solvers.svt import Method, ThresholdedSVD, Thresholder, largest_singular_value
@@ -438,7 +439,7 @@ class _Iteration:
             change = _relative_change(self._spare, self._matrix, scratch=self._filled)
             self._matrix, self._spare = self._spare, self._matrix
             errors = self._centred.value - self._matrix.reshape(-1)[self._cells]
-            history.append(float(np.vdot(errors, errors)) / 2 + penalty * self._found.nuclear_norm)
+            history.append(inner(errors, errors) / 2 + penalty * self._found.nuclear_norm)
         self._fill()
         return history, change
 
@@ -461,7 +462,7 @@ def _limited(found: ThresholdedSVD, most: int) -> ThresholdedSVD:
 def _relative_change(new: FloatArray, old: FloatArray, *, scratch: FloatArray) -> float:
     """Squared change relative to what there was; 0 where nothing changed, even from nothing."""
     np.subtract(new, old, out=scratch)
-    change, before = float(np.vdot(scratch, scratch)), float(np.vdot(old, old))
+    change, before = inner(scratch, scratch), inner(old, old)
     return change / before if before > 0 else (0.0 if change == 0 else np.inf)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, eigh, lapack, qr
 
+from algorithms.solvers.products import norm, times
 from algorithms.solvers.spectrum import Spectrum
 
 __all__ = ["Method", "ThresholdedSVD", "Thresholder", "largest_singular_value"]
@@ -80,7 +81,7 @@ class ThresholdedSVD:
             np.matmul(self.left * self.weights, self.right.T, out=filled)
             return filled
         # BLAS thinks in Fortran order, in which the C-ordered result is its own transpose.
-        product = _times(self.right, (self.left * self.weights).T, out=filled.T)
+        product = times(self.right, (self.left * self.weights).T, out=filled.T)
         if not np.shares_memory(product, filled):
             filled[...] = product.T
         return filled
@@ -195,11 +196,11 @@ class Thresholder:
             self._warm = np.asfortranarray(spectrum.leading(rank + _spare(rank))) if few else None
             own = spectrum.leading(rank) if self._warm is None else np.asfortranarray(self._warm[:, :rank])
         self._last_rank = own.shape[1]
-        other = _times(A if tall else A.T, own) if own.size else np.zeros((n if tall else p, 0))
+        other = times(A if tall else A.T, own) if own.size else np.zeros((n if tall else p, 0))
         values = np.sqrt(np.einsum("ij,ij->j", other, other))
         other /= values
         left, right = (other, own) if tall else (own, other)
-        error = _error(A, left, values, right, threshold, multiply=_times)
+        error = _error(A, left, values, right, threshold, multiply=times)
         return ThresholdedSVD(left, right, values, threshold, method, error, close)
 
     def _cut(self, values: FloatArray, threshold: float, uncertainty: float) -> tuple[int, bool]:
@@ -224,7 +225,7 @@ class Thresholder:
                 return None
             kept = slice(0, rank)
             residual = image[:, kept] - vectors[:, kept] * ritz[kept]
-            if _norm(residual) <= 4 * EPS * ritz[0] * np.sqrt(len(gram)):
+            if norm(residual) <= 4 * EPS * ritz[0] * np.sqrt(len(gram)):
                 break
             vectors = _orthonormal(_filtered(gram, vectors, float(ritz[-1])))
         else:
@@ -235,21 +236,6 @@ class Thresholder:
             return None
         self._warm = vectors
         return found
-
-
-def _times(X: FloatArray, Y: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """X @ Y, by the library whose LAPACK is called here; in `out` where that is given and of Fortran order.
-
-    NumPy and SciPy each bring their own, whose threads go on waiting busily for a while: one call of NumPy's, of any
-    size that it shares out, takes a core from SciPy's for a tenth of a second.
-    """
-    (x, trans_x), (y, trans_y) = ((each, 0) if each.flags.f_contiguous else (each.T, 1) for each in (X, Y))
-    return np.asarray(blas.dgemm(1.0, x, y, trans_a=trans_x, trans_b=trans_y, c=out, overwrite_c=out is not None))
-
-
-def _norm(X: FloatArray) -> float:
-    """Frobenius norm; like `_times` by the one library, as `numpy.linalg.norm` calls the BLAS of NumPy."""
-    return float(blas.dnrm2(X.ravel(order="K"))) if X.size else 0.0
 
 
 def _spare(rank: int) -> int:
@@ -269,9 +255,9 @@ def _widened(vectors: FloatArray, width: int) -> FloatArray:
 def _rayleigh_ritz(gram: FloatArray, vectors: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Ritz values, descending, Ritz vectors and their images in the span of orthonormal vectors."""
     image = blas.dsymm(1.0, gram, vectors, lower=1)
-    values, turn = eigh(_times(vectors.T, image), driver="evd", check_finite=False)
+    values, turn = eigh(times(vectors.T, image), driver="evd", check_finite=False)
     turn = np.asfortranarray(turn[:, ::-1])
-    return values[::-1], _times(vectors, turn), _times(image, turn)
+    return values[::-1], times(vectors, turn), times(image, turn)
 
 
 def _orthonormal(vectors: FloatArray) -> FloatArray:
@@ -332,8 +318,8 @@ def _error(
         multiply(left.T, left_scaled) - scaled,
         multiply(right.T, right_scaled) - scaled,
     )
-    estimate = sum(_norm(part) for part in parts) / np.sqrt(N_PROBES)
-    return float(CAUTION * estimate + EPS * _norm(values - threshold))
+    estimate = sum(norm(part) for part in parts) / np.sqrt(N_PROBES)
+    return float(CAUTION * estimate + EPS * norm(values - threshold))
 
 
 def largest_singular_value(A: FloatArray) -> float:
