@@ -1,0 +1,129 @@
+"""The scenario of fake users in the network."""
+
+import numpy as np
+import pytest
+
+from algorithms.solvers import AlternatingLeastSquares
+from netsim import Result
+from scenarios import attack
+from tests.scenarios.comparing import check_repeats, check_written, mistake, study
+
+SIZE = ["--users", "60", "--items", "40", "--places", "10", "--until", "60", "--seeds", "3,5", "--lambdas", "0.2"]
+SOME = [*SIZE, "--kinds", "average,love_hate", "--profiles", "0.2,0.5"]
+SHARES = (20, 50)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    return study("attack", tmp_path_factory.mktemp("attack"), SOME)
+
+
+@pytest.fixture(scope="module")
+def stage():
+    return attack.stage(60, 40, 3)
+
+
+def run(done, condition, seed=3):
+    folder = done.json("configuration.json")["runs"][f"{condition}, seed {seed}"]
+    return Result.load(done.out / folder)
+
+
+def shift(stage, before, after):
+    users = stage.missing[:, stage.target]
+    predicted = [np.clip(profiles[0][:60][users] @ profiles[1][stage.target], 1.0, 5.0) for profiles in (before, after)]
+    return float((predicted[1] - predicted[0]).mean())
+
+
+def test_it_writes_tables_figure_and_answer(done):
+    check_written(done, conditions=10)
+
+
+def test_the_same_seeds_give_the_same_numbers(done, tmp_path):
+    check_repeats(done, tmp_path, SOME)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("kind", ["average attack", "love/hate"])
+def test_the_shift_is_that_of_the_saved_runs(done, stage, kind, share):
+    before, after = (run(done, each) for each in ("no attack", f"{kind}, {share}%"))
+    found = shift(stage, (before.user_profiles, before.item_profiles), (after.user_profiles, after.item_profiles))
+    assert done.seeds(f"{kind}, {share}%", "shift")[0] == pytest.approx(found, abs=1e-12)
+    assert found < 0
+
+
+def test_the_shift_of_als_is_that_of_its_own_profiles(done, stage):
+    fits = [
+        AlternatingLeastSquares(8, lam=0.1, regularization="per_message", seed=3).fit(ratings)
+        for ratings in (stage.ratings, stage.with_fakes("love_hate", 0.5))
+    ]
+    found = shift(stage, *((each.user_profiles_, each.item_profiles_) for each in fits))
+    assert done.seeds("love/hate, 50%", "shift_als")[0] == pytest.approx(found, abs=1e-9)
+    assert done.seeds("love/hate, 50%, halfway", "shift_als")[0] == pytest.approx(found, abs=1e-9)
+
+
+def test_as_many_fake_users_take_part_as_was_asked_for(done, stage):
+    rated = int((~stage.missing[:, stage.target]).sum())
+    for share in SHARES:
+        assert run(done, f"average attack, {share}%").configuration["ratings"]["n_users"] == 60 + round(
+            share / 100 * rated
+        )
+
+
+def test_without_an_attack_nothing_moves(done):
+    for condition in ("no attack", "robust routers, no attack"):
+        for column in ("shift", "shift_als", "shift_soft_impute", "shift_rdmc_pseudo_huber"):
+            assert (done.seeds(condition, column) == 0).all()
+
+
+def test_fake_users_who_join_halfway_change_nothing_before(done):
+    plain, late = done.probes("no attack", 3), done.probes("love/hate, 50%, halfway", 3)
+    assert list(plain["time"]) == list(late["time"])
+    before = plain["time"] < 30
+    assert before.sum() >= 2
+    for column in ("target_prediction", "test_rmse"):
+        # Sums over more users are rounded otherwise.
+        np.testing.assert_allclose(plain.loc[before, column], late.loc[before, column], rtol=1e-12)
+        assert plain[column].iloc[-1] != pytest.approx(late[column].iloc[-1], rel=1e-6)
+
+
+def test_the_target_is_measured_over_those_who_have_not_rated_it(done, stage):
+    result = run(done, "no attack")
+    users = stage.missing[:, stage.target]
+    predicted = np.clip(result.user_profiles[users] @ result.item_profiles[stage.target], 1.0, 5.0)
+    assert done.probes("no attack", 3)["target_prediction"].iloc[-1] == pytest.approx(predicted.mean(), abs=1e-12)
+
+
+def test_robust_routers_weigh_large_errors_less():
+    own, other = np.array([0.5, -1.0]), np.array([2.0, 0.5])
+    error = 4.0 - own @ other
+    for tau in (1e9, 0.5):
+        changed = own.copy()
+        attack.robust_update(tau)(changed, other, 4.0, 0.1, 0.2)
+        weighed = error / np.sqrt(1 + (error / tau) ** 2)
+        np.testing.assert_allclose(changed, own + 0.1 * (weighed * other - 0.2 * own), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["--kinds", "average,average"], "argument --kinds: expected distinct names of average, reverse_bandwagon"),
+        (["--kinds", "segment"], "argument --kinds: "),
+        (["--profiles", "20"], "argument --profiles: expected distinct fractions between 0 and 1"),
+        (["--lambdas", "0"], "argument --lambdas: expected distinct numbers > 0"),
+        (["--tau", "0"], "argument --tau: expected a number > 0"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(argv, told, tmp_path, capsys):
+    assert told in mistake("attack", argv, tmp_path, capsys)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["--users", "20"], "--kinds reverse_bandwagon, seed 3: n_selected must be at most "),
+        (["--items", "4"], "--items 4, seed 3: some user has no rating; give more"),
+    ],
+)
+def test_too_small_a_world_is_refused(argv, told, tmp_path, capsys):
+    assert attack.main([*SIZE, *argv, "--out", str(tmp_path)]) == 2
+    assert told in capsys.readouterr().err
