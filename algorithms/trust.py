@@ -13,6 +13,8 @@ from algorithms import purposes
 from algorithms.chance import USER, combine, draw, entity_keys, seed_word
 from algorithms.compilation import kernel
 from algorithms.ratings import Ratings
+from algorithms.solvers.base import check_count
+from algorithms.solvers.observed import as_observed
 
 __all__ = ["TrustPropagation"]
 
@@ -164,9 +166,7 @@ class TrustPropagation:
         if not hasattr(self, "neighbours_"):
             raise ValueError("the method has no neighbours yet; call fit(ratings) first")
         ratings = self._ratings
-        user, item = _indices("users", users, ratings.n_users), _indices("items", items, ratings.n_items)
-        if len(user) != len(item):
-            raise ValueError(f"users and items must be of one length, got {len(user)} and {len(item)}")
+        user, item = as_observed(ratings).pairs(users, items)
         deviation, weight = self._ask(user, item)
         predicted = self._fallback(user, item)
         answered = weight > 0
@@ -185,9 +185,9 @@ class TrustPropagation:
                 f"ratings must be a Ratings, got {type(ratings).__name__}; make one with Ratings.from_arrays"
             )
         for name in ("n_neighbours", "depth"):
-            _check_count(name, getattr(self, name), expected="an integer >= 1")
+            check_count(name, getattr(self, name))
         if self.met is not None:
-            _check_count("met", self.met, expected="an integer >= 1, or None for all users")
+            check_count("met", self.met, expected="an integer >= 1, or None for all users")
         if self.similarity not in ("pearson", "cosine"):
             raise ValueError(f'similarity must be "pearson" or "cosine", got {self.similarity!r}')
         if not 0 <= self.shrinkage < np.inf:
@@ -254,21 +254,6 @@ class TrustPropagation:
         scale = self._ratings.scale
         without_user = np.where(np.isnan(self._item_mean[item]), (scale.low + scale.high) / 2, self._item_mean[item])
         return np.where(np.isnan(self._user_mean[user]), without_user, self._user_mean[user])
-
-
-def _check_count(name: str, given: Any, *, expected: str) -> None:
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
-        raise ValueError(f"{name} must be {expected}, got {given!r}")
-
-
-def _indices(name: str, given: np.ndarray, n: int) -> np.ndarray:
-    indices = np.asarray(given)
-    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"{name} must be integers of shape (n,), got {indices.dtype} of shape {indices.shape}")
-    if indices.size and not 0 <= indices.min() <= indices.max() < n:
-        outside = indices[(indices < 0) | (indices >= n)][0]
-        raise ValueError(f"{name} must be indices from 0 to {n - 1}, got {outside}; pass indices, not ids")
-    return indices.astype(np.int64)
 
 
 def _means(index: np.ndarray, value: np.ndarray, n: int) -> np.ndarray:

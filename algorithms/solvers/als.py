@@ -1,25 +1,21 @@
 """Alternating least squares: objective (1) of the first seed paper, minimized by one machine that sees all ratings."""
 
 import math
-import warnings
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 
-from algorithms.chance import ITEM, USER, entity_keys, seed_word
 from algorithms.compilation import kernel
-from algorithms.learning import Learning, initial_profiles
-from algorithms.objective import objective
-from algorithms.prediction import Predictor
+from algorithms.learning import Learning
 from algorithms.ratings import Ratings, Rows
-from algorithms.solvers.base import Solver
-from algorithms.solvers.convergence import ConvergenceWarning
+from algorithms.solvers.profiles import ProfileSolver, Sides
 from algorithms.updates import inner
 
 __all__ = ["AlternatingLeastSquares"]
 
 
-class AlternatingLeastSquares(Solver):
+class AlternatingLeastSquares(ProfileSolver):
     """Profiles that minimize the regularized squared error on the known ratings, one side at a time.
 
     It minimizes
@@ -54,21 +50,11 @@ class AlternatingLeastSquares(Solver):
 
     Attributes
     ----------
-    user_profiles_ : float64, shape (n_users, rank)
-    item_profiles_ : float64, shape (n_items, rank)
-        Those of users and items without a rating are zero.
-    objective_ : float64, shape (n_iter_,)
-        The objective after each sweep.
-    n_iter_ : int
-        Sweeps made.
-    converged_ : bool
+    user_profiles_, item_profiles_, objective_, n_iter_, converged_
+        As in `algorithms.solvers.profiles.ProfileSolver`; a pass is a sweep. Profiles without a rating are zero.
     """
 
-    user_profiles_: np.ndarray
-    item_profiles_: np.ndarray
-    objective_: np.ndarray
-    n_iter_: int
-    converged_: bool
+    _limit, _pass, _remedy = "max_sweeps", "a sweep", "max_sweeps or tol"
 
     def __init__(
         self,
@@ -87,116 +73,26 @@ class AlternatingLeastSquares(Solver):
         self.max_sweeps = max_sweeps
         self.seed = seed
 
-    def fit(self, ratings: Ratings) -> "AlternatingLeastSquares":
-        """Fit the profiles; returns the solver.
-
-        Parameters
-        ----------
-        ratings : Ratings
-            The known ratings.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range; the message names it.
-        """
-        self._check(ratings)
-        by_user, by_item = ratings.by_user, ratings.by_item
-        user_weight, item_weight = self._weights(by_user), self._weights(by_item)
-        users, items = self._start(ratings)
-        history: list[float] = []
-        converged = False
-        while not converged and len(history) < self.max_sweeps:
-            _solve_side(by_user, items, user_weight, users)
-            _solve_side(by_item, users, item_weight, items)
-            history.append(_weighted_objective(users, items, ratings, user_weight, item_weight))
-            converged = len(history) > 1 and history[-2] - history[-1] <= self.tol * history[-2]
-        if not converged:
-            warnings.warn(_not_converged(history, self.max_sweeps, self.tol), ConvergenceWarning, stacklevel=2)
-        self.user_profiles_, self.item_profiles_ = users, items
-        self.objective_, self.n_iter_, self.converged_ = np.array(history), len(history), converged
-        self._predictor = {clip: Predictor(ratings, clip=clip) for clip in (True, False)}
-        return self
-
-    def predict(self, users: np.ndarray, items: np.ndarray, *, clip: bool = True) -> np.ndarray:
-        """Predicted ratings of pairs, float64, shape (n,), by the rules of `algorithms.prediction.Predictor`.
-
-        Parameters
-        ----------
-        users, items : int, shape (n,)
-            Indices of the pairs, as in the ratings that were fitted.
-        clip : bool
-            Whether predictions are clipped to the rating scale.
-
-        Raises
-        ------
-        ValueError
-            If the solver is not fitted, or indices do not fit what it was fitted to.
-        """
-        if not hasattr(self, "user_profiles_"):
-            raise ValueError("the solver has no profiles yet; call fit(ratings) first")
-        user = _indices("users", users, len(self.user_profiles_))
-        item = _indices("items", items, len(self.item_profiles_))
-        if len(user) != len(item):
-            raise ValueError(f"users and items must be of one length, got {len(user)} and {len(item)}")
-        return self._predictor[bool(clip)](self.user_profiles_, self.item_profiles_, user, item)
-
     def __repr__(self) -> str:
         return f"AlternatingLeastSquares(rank={self.rank}, lam={self.lam:g}, regularization={self.regularization!r})"
 
-    def _check(self, ratings: Ratings) -> None:
-        if not isinstance(ratings, Ratings):
-            raise ValueError(
-                f"ratings must be a Ratings, got {type(ratings).__name__}; make one with Ratings.from_arrays"
-            )
-        self._learning()  # checks rank, lam and regularization
+    def _learning(self) -> Learning:
+        learning = Learning(rank=self.rank, lam=self.lam, regularization=self.regularization)
         if not self.lam > 0:
             raise ValueError(
                 f"lam must be > 0, got {self.lam!r}; "
                 "without it a profile with fewer ratings than its length has no unique solution"
             )
-        if not 0 <= self.tol < 1:
-            raise ValueError(f"tol must be in [0, 1), got {self.tol!r}")
-        if not isinstance(self.max_sweeps, int | np.integer) or self.max_sweeps < 1:
-            raise ValueError(f"max_sweeps must be an integer >= 1, got {self.max_sweeps!r}")
+        return learning
 
-    def _learning(self) -> Learning:
-        return Learning(rank=self.rank, lam=self.lam, regularization=self.regularization)
-
-    def _weights(self, rows: Rows) -> np.ndarray:
-        known = np.diff(rows.start)
-        return self.lam * (known if self.regularization == "per_message" else np.ones(len(known)))
-
-    def _start(self, ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
-        scale, seed = (ratings.scale.low, ratings.scale.high), seed_word(self.seed)
-        keys = entity_keys(USER, ratings.user_ids), entity_keys(ITEM, ratings.item_ids)
-        users, items = (initial_profiles(side, self._learning(), scale, seed=seed) for side in keys)
-        return users, items
-
-
-def _weighted_objective(
-    users: np.ndarray, items: np.ndarray, ratings: Ratings, user_weight: np.ndarray, item_weight: np.ndarray
-) -> float:
-    penalty = user_weight @ (users**2).sum(axis=1) + item_weight @ (items**2).sum(axis=1)
-    return objective(users, items, ratings, 0.0) + float(penalty)
-
-
-def _not_converged(history: list[float], max_sweeps: int, tol: float) -> str:
-    last = (history[-2] - history[-1]) / history[-2] if len(history) > 1 else math.inf
-    return (
-        f"alternating least squares stopped after max_sweeps={max_sweeps}, where a sweep still lowered the objective "
-        f"by a share of {last:.1e} (tol={tol:.1e}); raise max_sweeps or tol"
-    )
-
-
-def _indices(name: str, given: np.ndarray, n: int) -> np.ndarray:
-    indices = np.asarray(given)
-    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"{name} must be integers of shape (n,), got {indices.dtype} of shape {indices.shape}")
-    if indices.size and not 0 <= indices.min() <= indices.max() < n:
-        outside = indices[(indices < 0) | (indices >= n)][0]
-        raise ValueError(f"{name} must be indices from 0 to {n - 1}, got {outside}; pass indices, not ids")
-    return indices.astype(np.int64)
+    def _passes(
+        self, ratings: Ratings, profiles: Sides, weights: Sides, *, learning: Learning, seed: np.uint64
+    ) -> Iterator[None]:
+        users, items = profiles
+        while True:
+            _solve_side(ratings.by_user, items, weights[0], users)
+            _solve_side(ratings.by_item, users, weights[1], items)
+            yield
 
 
 def _solve_side(rows: Rows, others: np.ndarray, weight: np.ndarray, own: np.ndarray) -> None:

@@ -3,7 +3,9 @@
 import inspect
 from typing import Any, Self
 
-__all__ = ["Solver"]
+import numpy as np
+
+__all__ = ["Solver", "check_count"]
 
 
 class Solver:
@@ -54,6 +56,21 @@ class Solver:
     @classmethod
     def _parameter_names(cls) -> list[str]:
         return list(inspect.signature(cls).parameters)
+
+
+def check_count(name: str, given: Any, *, expected: str = "an integer >= 1") -> None:
+    """Refuse an argument that is no integer >= 1.
+
+    Parameters
+    ----------
+    name : str
+        The argument, as the message says it.
+    given : object
+    expected : str
+        What it must be, as the message says it.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
+        raise ValueError(f"{name} must be {expected}, got {given!r}")
 
 
 def _differs(value: Any, parameter: inspect.Parameter) -> bool:

@@ -1,6 +1,5 @@
 """Robust discrete matrix completion, section 2 of the second seed paper."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -9,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.losses import Loss, LossName
-from algorithms.solvers.base import Solver
-from algorithms.solvers.convergence import ConvergenceWarning
+from algorithms.solvers.base import check_count
 from algorithms.solvers.discrete import DiscreteProblem, DiscreteState
+from algorithms.solvers.grids import path_grid
 from algorithms.solvers.observed import as_observed
+from algorithms.solvers.paths import PathSolution, PathSolver
 from algorithms.solvers.scales import Centring, make_scales
 from algorithms.solvers.svt import Method, ThresholdedSVD, Thresholder, largest_singular_value
 
@@ -26,15 +26,17 @@ MAX_ITER = {"strict": 100, "liberal": 10}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RDMCSolution:
+class RDMCSolution(PathSolution):
     """What RDMC found at one lambda.
 
     Attributes
     ----------
-    lam : float
-        Lambda as it stands on the grid.
-    penalty : float
-        Lambda as it stands in the objective: `lam`, times the largest singular value where the grid is relative.
+    lam, penalty, history, n_iter, converged
+        As in `algorithms.solvers.paths.PathSolution`.
+    objective : float
+        The stopping objective after the last iteration.
+    change : float
+        Share by which that iteration changed it.
     choice : ndarray of int16, shape (n_rows, n_columns)
         Which of its column's categories, ascending from 0, each cell has.
     L : ndarray of float64, shape (n_rows, n_columns)
@@ -43,13 +45,6 @@ class RDMCSolution:
         The multiplier of L - Z.
     Z : ndarray of float64, shape (n_rows, n_columns)
         The matrix of low rank beside L.
-    objective : float
-        The stopping objective after the last iteration.
-    n_iter : int
-        Iterations made.
-    history : ndarray of float64, shape (n_iter,)
-        That after each iteration.
-    converged : bool
     rank : int
         Rank of Z.
     exact_svd : bool
@@ -60,12 +55,8 @@ class RDMCSolution:
         The categories and observed cells that it is a solution for.
     """
 
-    lam: float
-    penalty: float
     choice: NDArray[np.int16]
     Theta: FloatArray
-    history: FloatArray
-    converged: bool
     exact_svd: bool
     svd: ThresholdedSVD
     problem: DiscreteProblem
@@ -82,26 +73,12 @@ class RDMCSolution:
         return self.problem.whole(self.svd.matrix())
 
     @property
-    def objective(self) -> float:
-        """The stopping objective after the last iteration."""
-        return float(self.history[-1])
-
-    @property
-    def n_iter(self) -> int:
-        """Iterations made."""
-        return len(self.history)
-
-    @property
     def rank(self) -> int:
         """Rank of Z."""
         return self.svd.rank
 
-    def __repr__(self) -> str:
-        end = "converged" if self.converged else "stopped"
-        return f"RDMCSolution(lam={self.lam:.4g}, {end} after {self.n_iter} iterations, rank {self.rank})"
 
-
-class RDMC(Solver):
+class RDMC(PathSolver[RDMCSolution]):
     """Completes a matrix of ratings with categories of their scale, robust against bad ratings.
 
     It looks for a matrix L of categories, each column centred, near a matrix Z of low rank:
@@ -161,30 +138,16 @@ class RDMC(Solver):
 
     Attributes
     ----------
-    lambdas_ : float64, shape (n_lambdas,)
-        The grid, ascending.
-    d_max_ : float
-        Factor of a relative grid; 1 otherwise.
+    lambdas_, d_max_, objective_, n_iter_, converged_, centres_
+        As in `algorithms.solvers.paths.PathSolver`; the grid is ascending.
     path_ : tuple of RDMCSolution
         One for each lambda.
-    objective_ : float64, shape (n_lambdas,)
-    n_iter_ : int64, shape (n_lambdas,)
-    converged_ : bool, shape (n_lambdas,)
-    centres_ : float64, shape (n_columns,)
-        What was taken off each column.
     categories_ : tuple of float64 arrays, one a column
         Ratings that each column can have, ascending.
     loss_constants_ : float64, shape (n_columns,)
         tau of each column.
     """
 
-    lambdas_: FloatArray
-    d_max_: float
-    path_: tuple[RDMCSolution, ...]
-    objective_: FloatArray
-    n_iter_: NDArray[np.int64]
-    converged_: NDArray[np.bool_]
-    centres_: FloatArray
     categories_: tuple[FloatArray, ...]
     loss_constants_: FloatArray
 
@@ -251,17 +214,14 @@ class RDMC(Solver):
             empty_columns=self.empty_columns,
         )
         problem = DiscreteProblem.of(observed, scales)
-        self.lambdas_ = self._grid()
+        self.lambdas_ = path_grid(self.lambdas)
         self.d_max_ = largest_singular_value(problem.projected()) if self.relative else 1.0
         self._observed, self._scales = observed, scales
         self.centres_, self.loss_constants_ = scales.centres, scales.loss_constants
         self.categories_ = tuple(scales.categories[j, :count] for j, count in enumerate(scales.counts))
-        self.path_ = tuple(self._solve_path(problem, _start(problem, start)))
-        self.objective_ = np.array([each.objective for each in self.path_])
-        self.n_iter_ = np.array([each.n_iter for each in self.path_])
-        self.converged_ = np.array([each.converged for each in self.path_])
-        if self.stopping == "strict" and not self.converged_.all():
-            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
+        self._keep(self._solve_path(problem, _start(problem, start)))
+        if self.stopping == "strict":
+            self._warn_unless_converged("the objective by a share", max_iter=self._limit(), tol=self.tol)
         return self
 
     def complete(self, at: int | None = None) -> FloatArray:
@@ -306,21 +266,8 @@ class RDMC(Solver):
 
     def loss_of(self, errors: ArrayLike, items: ArrayLike) -> FloatArray:
         """Loss rho of errors of predictions, float64, shape (n,), each by the constant of its item's column."""
-        if not hasattr(self, "path_"):
-            raise ValueError("the solver is not fitted yet; call fit(X) first")
+        self._fitted()
         return Loss(self.loss, self.loss_constants_[np.asarray(items)])(errors)
-
-    def _solution(self, at: int | None) -> RDMCSolution:
-        if not hasattr(self, "path_"):
-            raise ValueError("the solver has no solution yet; call fit(X) first")
-        n = len(self.path_)
-        if at is None and n == 1:
-            return self.path_[0]
-        if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -n <= at < n:
-            raise ValueError(
-                f"at must be the position of one of {n} lambdas, from 0 to {n - 1}, got {at!r}; see lambdas_"
-            )
-        return self.path_[at]
 
     def _check(self) -> None:
         for name, low in (("mu", 0.0), ("delta", 1.0), ("tol", 0.0)):
@@ -330,20 +277,13 @@ class RDMC(Solver):
                 raise ValueError(f"{name} must be a number {'>' if name == 'mu' else '>='} {low:g}, got {given!r}")
         if self.stopping not in MAX_ITER:
             raise ValueError(f"stopping must be 'strict' or 'liberal', got {self.stopping!r}")
-        if self.max_iter is not None and (not _is_integer(self.max_iter) or self.max_iter < 1):
-            raise ValueError(f"max_iter must be an integer >= 1 or None, got {self.max_iter!r}")
+        if self.max_iter is not None:
+            check_count("max_iter", self.max_iter, expected="an integer >= 1 or None")
         Thresholder(method=self.svd, max_rank=self.max_rank)  # checks both
 
-    def _grid(self) -> FloatArray:
-        if self.lambdas is None:
-            return np.geomspace(0.01, 1.0, 10)
-        try:
-            grid = np.unique(np.atleast_1d(np.asarray(self.lambdas, dtype=np.float64)))
-        except (TypeError, ValueError):
-            raise ValueError(f"lambdas must hold numbers, got {self.lambdas!r}") from None
-        if grid.ndim != 1 or not grid.size or not (np.isfinite(grid).all() and (grid > 0).all()):
-            raise ValueError(f"lambdas must be finite and > 0, at least one, got {self.lambdas!r}")
-        return grid
+    def _limit(self) -> int:
+        """Largest number of iterations."""
+        return MAX_ITER[self.stopping] if self.max_iter is None else self.max_iter
 
     def _solve_path(self, problem: DiscreteProblem, start: Start) -> list[RDMCSolution]:
         path = []
@@ -364,10 +304,9 @@ class RDMC(Solver):
         thresholded = Thresholder(method=svd, keep_above=KEEP_ABOVE, max_rank=self.max_rank, accuracy=ACCURACY)
         state = DiscreteState(problem, *start, self.mu)
         penalty, mu, drift = lam * self.d_max_, self.mu, 0.0  # `drift` bounds the error of Theta
-        limit = MAX_ITER[self.stopping] if self.max_iter is None else self.max_iter
-        exact, doubtful, converged = True, False, False
+        exact, doubtful, change = True, False, np.inf
         history: list[float] = []
-        while not converged and len(history) < limit:
+        while not change < self.tol and len(history) < self._limit():
             low_rank = thresholded(state.target, penalty / mu)
             low_rank.matrix(out=state.Z)
             sums = state.update(problem, mu, mu * self.delta)
@@ -377,29 +316,21 @@ class RDMC(Solver):
             mu *= self.delta
             distance = mu / 2 * float(np.sqrt(sums.squares))  # the norm is not squared here
             history.append(sums.loss + penalty * low_rank.nuclear_norm + sums.product + distance)
-            converged = len(history) > 1 and _relative_change(history) < self.tol
+            change = _relative_change(history)
         solution = RDMCSolution(
             lam=lam,
             penalty=penalty,
+            objective=history[-1],
+            history=np.array(history),
+            change=change,
+            converged=change < self.tol,
             choice=problem.choice(state.L),
             Theta=problem.whole(state.Theta),
-            history=np.array(history),
-            converged=converged,
             exact_svd=exact,
             svd=low_rank,
             problem=problem,
         )
         return solution, doubtful
-
-    def _not_converged(self) -> str:
-        left = [f"{solution.lam:g}" for solution in self.path_ if not solution.converged]
-        most = MAX_ITER[self.stopping] if self.max_iter is None else self.max_iter
-        last = max(_relative_change(solution.history) for solution in self.path_ if not solution.converged)
-        return (
-            f"RDMC stopped after max_iter={most} iterations at lambda {', '.join(left)}, where an iteration still "
-            f"changed the objective by a share of up to {last:.1e} (tol={self.tol:g}); raise max_iter or tol, or ask "
-            "for few iterations with stopping='liberal'"
-        )
 
 
 def _start(problem: DiscreteProblem, given: tuple[ArrayLike, ArrayLike] | None) -> Start:
@@ -418,7 +349,7 @@ def _start(problem: DiscreteProblem, given: tuple[ArrayLike, ArrayLike] | None) 
     return matrices[0], matrices[1]
 
 
-def _relative_change(history: Sequence[float] | FloatArray) -> float:
+def _relative_change(history: Sequence[float]) -> float:
     """Share by which the last iteration changed the objective; 0 where it did not, even at 0."""
     if len(history) < 2:
         return float("inf")
@@ -430,7 +361,3 @@ def _relative_change(history: Sequence[float] | FloatArray) -> float:
 
 def _is_number(given: object) -> bool:
     return isinstance(given, int | float | np.number) and not isinstance(given, bool) and bool(np.isfinite(given))
-
-
-def _is_integer(given: object) -> bool:
-    return isinstance(given, int | np.integer) and not isinstance(given, bool)

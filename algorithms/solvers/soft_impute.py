@@ -1,6 +1,5 @@
 """Soft-Impute: completion of a matrix by one of low rank, with a penalty on its nuclear norm."""
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -8,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.solvers.alternation import Alternation, Factors
-from algorithms.solvers.base import Solver
-from algorithms.solvers.convergence import ConvergenceWarning
+from algorithms.solvers.base import check_count
+from algorithms.solvers.grids import path_grid
 from algorithms.solvers.low_rank import entries, spectral_norm
 from algorithms.solvers.observed import Observed, as_observed
+from algorithms.solvers.paths import PathSolution, PathSolver
 from algorithms.solvers.products import inner
 from algorithms.solvers.rounding import nearest_categories, rating_scales
 from algorithms.solvers.scales import Scales
@@ -27,15 +27,19 @@ KEEP_ABOVE = 1e-13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SoftImputeSolution:
+class SoftImputeSolution(PathSolution):
     """What Soft-Impute found at one lambda.
 
     Attributes
     ----------
-    lam : float
-        Lambda as it stands on the grid.
-    penalty : float
-        Lambda as it stands in the objective: `lam`, times the largest singular value where the grid is relative.
+    lam, penalty, n_iter, converged, rank
+        As in `algorithms.solvers.paths.PathSolution`.
+    objective : float
+        1/2 ||P(X - M)||^2 + penalty ||M||_*.
+    history : ndarray of float64, shape (n_iter,)
+        The objective after each iteration (by "als", before a last thresholded SVD).
+    change : float
+        Squared relative change of the matrix in the last iteration.
     factors : Factors
         The matrix of low rank, centred: its singular values and vectors.
     left, right : ndarray of float64, shape (n_rows, rank) and (n_columns, rank)
@@ -44,25 +48,9 @@ class SoftImputeSolution:
         The values, descending.
     profiles : tuple of ndarray
         Both sides' profiles, whose products are that matrix.
-    objective : float
-        1/2 ||P(X - M)||^2 + penalty ||M||_*.
-    history : ndarray of float64
-        The objective after each iteration (by "als", before a last thresholded SVD).
-    n_iter : int
-        Iterations made.
-    change : float
-        Squared relative change of the matrix in the last of them.
-    converged : bool
-    rank : int
     """
 
-    lam: float
-    penalty: float
     factors: Factors
-    objective: float
-    history: FloatArray
-    change: float
-    converged: bool
 
     @property
     def left(self) -> FloatArray:
@@ -85,11 +73,6 @@ class SoftImputeSolution:
         return self.factors.profiles
 
     @property
-    def n_iter(self) -> int:
-        """Iterations made."""
-        return len(self.history)
-
-    @property
     def rank(self) -> int:
         """Rank of the matrix."""
         return self.factors.rank
@@ -98,12 +81,8 @@ class SoftImputeSolution:
         """The centred matrix of low rank, float64, shape (n_rows, n_columns)."""
         return np.asarray((self.left * self.values) @ self.right.T)
 
-    def __repr__(self) -> str:
-        end = "converged" if self.converged else "stopped"
-        return f"SoftImputeSolution(lam={self.lam:.4g}, {end} after {self.n_iter} iterations, rank {self.rank})"
 
-
-class SoftImpute(Solver):
+class SoftImpute(PathSolver[SoftImputeSolution]):
     """Completes a matrix by one of low rank that is near it where it is observed.
 
     With X the ratings, each column less its mean, it minimizes
@@ -154,28 +133,14 @@ class SoftImpute(Solver):
 
     Attributes
     ----------
-    lambdas_ : float64, shape (n_lambdas,)
-        The grid, descending.
-    d_max_ : float
-        Factor of a relative grid; 1 otherwise.
+    lambdas_, d_max_, objective_, n_iter_, converged_, centres_
+        As in `algorithms.solvers.paths.PathSolver`; the grid is descending.
     path_ : tuple of SoftImputeSolution
         One for each lambda.
-    objective_ : float64, shape (n_lambdas,)
-    n_iter_ : int64, shape (n_lambdas,)
-    converged_ : bool, shape (n_lambdas,)
-    centres_ : float64, shape (n_columns,)
-        What was taken off each column.
     centred_ : Observed
         The ratings that were fitted, centred.
     """
 
-    lambdas_: FloatArray
-    d_max_: float
-    path_: tuple[SoftImputeSolution, ...]
-    objective_: FloatArray
-    n_iter_: NDArray[np.int64]
-    converged_: NDArray[np.bool_]
-    centres_: FloatArray
     centred_: Observed
 
     def __init__(
@@ -222,18 +187,14 @@ class SoftImpute(Solver):
         """
         self._check()
         observed = as_observed(X, mask=mask)
-        self.lambdas_ = self._grid()
+        self.lambdas_ = path_grid(self.lambdas, descending=True)
         self.centres_ = self._centres(observed)
         self._observed = observed
         self._scales: Scales | None = None
         self.centred_ = observed.with_values(observed.value - self.centres_[observed.column])
         solve = self._path_by_svd if self.algorithm == "svd" else self._path_by_als
-        self.path_ = tuple(solve(self.centred_))
-        self.objective_ = np.array([each.objective for each in self.path_])
-        self.n_iter_ = np.array([each.n_iter for each in self.path_])
-        self.converged_ = np.array([each.converged for each in self.path_])
-        if not self.converged_.all():
-            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
+        self._keep(solve(self.centred_))
+        self._warn_unless_converged("the matrix by a squared share", max_iter=self.max_iter, tol=self._tolerance())
         return self
 
     def complete(self, at: int | None = None, *, discretized: bool = False) -> FloatArray:
@@ -295,18 +256,6 @@ class SoftImpute(Solver):
             self._scales = rating_scales(self._observed, self.categories)
         return nearest_categories(values, self._scales, columns)
 
-    def _solution(self, at: int | None) -> SoftImputeSolution:
-        if not hasattr(self, "path_"):
-            raise ValueError("the solver has no solution yet; call fit(X) first")
-        n = len(self.path_)
-        if at is None and n == 1:
-            return self.path_[0]
-        if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -n <= at < n:
-            raise ValueError(
-                f"at must be the position of one of {n} lambdas, from 0 to {n - 1}, got {at!r}; see lambdas_"
-            )
-        return self.path_[at]
-
     def _check(self) -> None:
         for name, choices in (
             ("algorithm", ("svd", "als")),
@@ -318,20 +267,8 @@ class SoftImpute(Solver):
                 raise ValueError(f"{name} must be {choices[0]!r} or {choices[1]!r}, got {getattr(self, name)!r}")
         if self.tol is not None and not (isinstance(self.tol, int | float | np.number) and self.tol >= 0):
             raise ValueError(f"tol must be a number >= 0 or None, got {self.tol!r}")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be an integer >= 1, got {self.max_iter!r}")
+        check_count("max_iter", self.max_iter)
         Thresholder(method=self.svd, max_rank=self.max_rank)  # checks both
-
-    def _grid(self) -> FloatArray:
-        if self.lambdas is None:
-            return np.geomspace(1.0, 0.01, 10)
-        try:
-            grid = np.unique(np.atleast_1d(np.asarray(self.lambdas, dtype=np.float64)))[::-1]
-        except (TypeError, ValueError):
-            raise ValueError(f"lambdas must hold numbers, got {self.lambdas!r}") from None
-        if not grid.size or not (np.isfinite(grid).all() and (grid > 0).all()):
-            raise ValueError(f"lambdas must be finite and > 0, at least one, got {self.lambdas!r}")
-        return grid
 
     def _centres(self, observed: Observed) -> FloatArray:
         counts = np.bincount(observed.column, minlength=observed.n_columns)
@@ -402,15 +339,6 @@ class SoftImpute(Solver):
             history=np.array(history),
             change=change,
             converged=change < self._tolerance() or change == 0,
-        )
-
-    def _not_converged(self) -> str:
-        left = [solution for solution in self.path_ if not solution.converged]
-        return (
-            f"Soft-Impute stopped after max_iter={self.max_iter} iterations at lambda "
-            f"{', '.join(f'{each.lam:g}' for each in left)}, where an iteration still changed the matrix by a squared "
-            f"share of up to {max(each.change for each in left):.1e} (tol={self._tolerance():g}); raise max_iter or "
-            "tol, or ask for less with stopping='liberal'"
         )
 
 

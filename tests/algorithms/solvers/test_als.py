@@ -1,7 +1,9 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 from algorithms.learning import Learning
 from algorithms.metrics import factorization_rmse
@@ -13,21 +15,6 @@ from algorithms.solvers import AlternatingLeastSquares, ConvergenceWarning
 from algorithms.synthetic import low_rank, noise_weight, oracle_rate
 
 RULES = ["uniform", "per_message"]
-
-
-@pytest.fixture(scope="module")
-def data():
-    return low_rank(30, 24, rank=3, missing=0.3, seed=1)
-
-
-@pytest.fixture(scope="module")
-def sparse():
-    """Ratings with users and items that have few or none."""
-    rng = np.random.default_rng(2)
-    user, item = np.nonzero(rng.random((12, 9)) < 0.3)
-    return Ratings.from_arrays(
-        user, item, rng.integers(1, 6, len(user)), scale=(1, 5), user_ids=range(14), item_ids=range(10)
-    )
 
 
 def fitted(ratings, **arguments):
@@ -218,13 +205,23 @@ def test_arguments_out_of_range_are_named_when_it_is_fitted(data, name, value):
     assert not hasattr(solver, "user_profiles_")
 
 
-def test_ratings_are_ratings():
-    with pytest.raises(ValueError, match=r"^ratings must be a Ratings, got ndarray; make one with"):
-        AlternatingLeastSquares().fit(np.ones((3, 3)))
+def test_the_ratings_have_no_part_in_which_input_they_come_in(sparse):
+    matrix = np.full((14, 10), np.nan)
+    matrix[sparse.user, sparse.item] = sparse.value
+    stored = scipy.sparse.csr_array((sparse.value, (sparse.user, sparse.item)), shape=matrix.shape)
+    expected = fitted(sparse, tol=1e-6)
+    inputs = (matrix, None), (stored, None), (pd.DataFrame(matrix), None), (np.nan_to_num(matrix), matrix > 0)
+    for given, mask in inputs:
+        solver = AlternatingLeastSquares(3, lam=0.5, tol=1e-6).fit(given, mask=mask)
+        assert solver.item_profiles_.tobytes() == expected.item_profiles_.tobytes()
+        np.testing.assert_array_equal(solver.complete(), expected.complete())
+    np.testing.assert_array_equal(expected.complete()[sparse.user, sparse.item], sparse.value)
+    with pytest.raises(TypeError, match=r"X must be Ratings, a matrix with NaN, .* got str"):
+        AlternatingLeastSquares().fit("ratings")
 
 
 def test_predict_needs_a_fit():
-    with pytest.raises(ValueError, match=r"call fit\(ratings\) first"):
+    with pytest.raises(ValueError, match=r"call fit\(X\) first"):
         AlternatingLeastSquares().predict([0], [0])
 
 

@@ -7,27 +7,11 @@ from algorithms.distributions import Uniform, sample_each
 from algorithms.learning import Learning, Schedule, initial_profiles
 from algorithms.objective import objective
 from algorithms.prediction import Predictor
-from algorithms.ratings import Ratings
 from algorithms.sequential import Sequential
 from algorithms.solvers.als import AlternatingLeastSquares
 from algorithms.solvers.convergence import ConvergenceWarning
-from algorithms.solvers.factorization import StochasticGradientDescent, as_ratings
-from algorithms.synthetic import low_rank
-
-
-@pytest.fixture(scope="module")
-def data():
-    return low_rank(30, 24, rank=3, missing=0.3, seed=1)
-
-
-@pytest.fixture(scope="module")
-def sparse():
-    """Ratings with users and items that have few or none."""
-    rng = np.random.default_rng(2)
-    user, item = np.nonzero(rng.random((12, 9)) < 0.3)
-    return Ratings.from_arrays(
-        user, item, rng.integers(1, 6, len(user)), scale=(1, 5), user_ids=range(14), item_ids=range(10)
-    )
+from algorithms.solvers.factorization import StochasticGradientDescent
+from algorithms.solvers.profiles import as_ratings
 
 
 def reference(ratings, *, n_epochs, rank, lam, rule, rate, schedule, seed):
@@ -80,7 +64,7 @@ def test_it_starts_where_the_sequential_form_starts(sparse):
 @pytest.mark.parametrize(("rule", "lam"), [("uniform", 1.0), ("per_message", 0.05)])
 def test_a_falling_rate_leads_to_the_minimum_of_als(data, rule, lam):
     solver = StochasticGradientDescent(
-        3, lam=lam, regularization=rule, schedule=Schedule("inverse", 100.0), tol=1e-7, max_epochs=5000
+        3, lam=lam, regularization=rule, schedule=Schedule("inverse", 50.0), tol=1e-7, max_epochs=5000
     ).fit(data.train)
     least = AlternatingLeastSquares(3, lam=lam, regularization=rule, tol=1e-10, max_sweeps=20_000).fit(data.train)
     assert least.objective_[-1] <= solver.objective_[-1] <= 1.01 * least.objective_[-1]
@@ -118,7 +102,9 @@ def test_a_matrix_with_missing_cells_is_taken_too(sparse):
 
 
 def test_the_seed_decides_the_bits(data):
-    one, same, other = (StochasticGradientDescent(3, seed=seed).fit(data.train).user_profiles_ for seed in (1, 1, 2))
+    one, same, other = (
+        StochasticGradientDescent(3, rate=0.01, seed=seed).fit(data.train).user_profiles_ for seed in (1, 1, 2)
+    )
     assert one.tobytes() == same.tobytes() != other.tobytes()
 
 
@@ -126,6 +112,19 @@ def test_too_few_epochs_are_told(data):
     with pytest.warns(ConvergenceWarning, match=r"max_epochs=2, .*; raise max_epochs, rate or tol"):
         solver = StochasticGradientDescent(3, max_epochs=2).fit(data.train)
     assert not solver.converged_
+
+
+def test_an_epoch_that_raises_the_objective_ends_the_fit_but_is_no_convergence(data):
+    noisy = StochasticGradientDescent(3, lam=0.7, rate=0.06)
+    with pytest.warns(ConvergenceWarning, match=r"stopped after \d+ epochs, .* raised the objective .*; lower rate"):
+        noisy.fit(data.train)
+    rises = np.diff(noisy.objective_) > 0
+    assert rises[-1]
+    assert not rises[:-1].any()
+    assert not noisy.converged_
+    assert (
+        StochasticGradientDescent(3, lam=0.7, rate=0.06, schedule=Schedule("inverse", 10.0)).fit(data.train).converged_
+    )
 
 
 @pytest.mark.parametrize(
