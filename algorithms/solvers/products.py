@@ -28,10 +28,20 @@ def times(X: FloatArray, Y: FloatArray, out: FloatArray | None = None) -> FloatA
 
 
 def inner(X: FloatArray, Y: FloatArray) -> float:
-    """Sum of the products of entries of two arrays of one shape, both contiguous and in the same order."""
+    """Sum of the products of the entries of two arrays.
+
+    Parameters
+    ----------
+    X, Y : float64, of one shape, contiguous and in the same order
+    """
     return float(blas.ddot(X.ravel(order="K"), Y.ravel(order="K"))) if X.size else 0.0
 
 
 def norm(X: FloatArray) -> float:
-    """Frobenius norm."""
+    """Frobenius norm.
+
+    Parameters
+    ----------
+    X : float64, contiguous
+    """
     return float(blas.dnrm2(X.ravel(order="K"))) if X.size else 0.0
