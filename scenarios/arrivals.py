@@ -40,6 +40,8 @@ from scenarios.comparison import (
     Report,
     band,
     ground,
+    in_seeds,
+    labelled,
     legend,
     logarithmic,
     new_figure,
@@ -322,7 +324,7 @@ def answer(measured: pd.DataFrame, compared: Sequence[Condition], period: float)
         times = pivot(measured, each.label, "caught_up")
         parts.append(
             f"Where {each.label}, they are within {NEAR} of that {told(times, 0)} s ({times.mean() / period:.1f} "
-            f"periods) after they join{_counted(times, cost)}."
+            f"periods) after they join{in_seeds(len(times), len(cost))}."
             if len(times)
             else f"Where {each.label}, they never stay within {NEAR} of that."
         )
@@ -339,10 +341,6 @@ def answer(measured: pd.DataFrame, compared: Sequence[Condition], period: float)
         f"{told(restarted, 3, signed=True)}."
     )
     return " ".join(parts)
-
-
-def _counted(times: np.ndarray, seeds: np.ndarray) -> str:
-    return "" if len(times) == len(seeds) else f" in {len(times)} of {len(seeds)} seeds"
 
 
 def draw(this: Comparison, compared: Sequence[Condition]) -> Figure:
@@ -369,9 +367,8 @@ def _draw_errors(
     ):
         band(ax, at, this.curves(condition, column, at), label, color=COLOURS[number], linestyle=line)
     logarithmic(ax, y=True)
-    ax.set_xlabel("Simulated time (s)")
-    ax.set_ylabel("RMSE on missing ratings (rating points)")
-    ax.set_title(f"{late.label.capitalize()}; bands: one deviation over seeds", loc="left", fontsize="medium")
+    title = f"{late.label.capitalize()}; bands: one deviation over seeds"
+    labelled(ax, "Simulated time (s)", "RMSE on missing ratings (rating points)", title)
     legend(ax)
 
 
@@ -387,9 +384,8 @@ def _draw_catching_up(ax: Axes, this: Comparison, compared: Sequence[Condition],
         band(ax, since, above, each.label, color=COLOURS[number], linestyle=line)
     ax.set_yscale("symlog", linthresh=NEAR, subs=(2, 5))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.set_xlabel("Broadcast periods since they joined")
-    ax.set_ylabel("RMSE above from the start (points)")
-    ax.set_title("The newcomers against themselves", loc="left", fontsize="medium")
+    x, y = "Broadcast periods since they joined", "RMSE above from the start (points)"
+    labelled(ax, x, y, "The newcomers against themselves")
     legend(ax)
 
 

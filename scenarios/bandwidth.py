@@ -36,6 +36,7 @@ from scenarios.comparison import (
     Report,
     at_amount,
     ground,
+    labelled,
     legend,
     logarithmic,
     new_figure,
@@ -45,11 +46,11 @@ from scenarios.comparison import (
     points,
     told,
 )
-from scenarios.latency import crossing, reached
+from scenarios.latency import reached, target, to_target
 
 __all__ = ["knee", "main", "time_under_way"]
 
-NONE = "no queues"
+NONE, PLAIN = "no queues", "network without queues"
 # Mean uplinks in bytes a second: mobile lines, which users have, and fixed ones, which routers have.
 MOBILE, FIXED = 11e6 / 8, 45e6 / 8
 # A load is borne when the target takes at most so many times as long.
@@ -157,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
         first = this.measure(NONE, seed, common.world, probes)
         if not first.final["delivered"]:
             raise ValueError(f"--until {args.until:g}: no message arrived in that time; give more")
-        there, patience = reached(target(this, seed)), PATIENCE * args.until
+        there, patience = reached(target(this, NONE, seed, PLAIN)), PATIENCE * args.until
         enough = _either(there, patience)
         for each in compared[1:]:
             world = common.world.replace(**each.changes(args, common.data.train))
@@ -168,14 +169,6 @@ def run(args: argparse.Namespace) -> int:
 def _either(there: Callable[[pd.DataFrame], bool], patience: float) -> Callable[[pd.DataFrame], bool]:
     """What `Comparison.measure` calls enough: the target is reached, or so much time is over."""
     return lambda probes: there(probes) or float(probes["time"].iloc[-1]) >= patience
-
-
-def target(this: Comparison, seed: int) -> float:
-    """The error to reach with a seed, in rating points."""
-    goal = at_amount(this.probes(NONE, seed), "test_rmse", ("time",), this.args.until / 4)
-    if not math.isfinite(goal):
-        raise ValueError(f"the error of the network without queues diverged with seed {seed}; try a smaller --rate")
-    return goal
 
 
 # -- what was found ------------------------------------------------------------------------------------------------
@@ -195,7 +188,7 @@ def report(this: Comparison, compared: Sequence[Condition]) -> Report:
     """Compare the time to the target, the errors after equal time, and waits."""
     args = this.args
     measured = pd.DataFrame([found(this, each, seed) for each in compared for seed in this.complete])
-    goals = np.array([target(this, seed) for seed in this.complete])
+    goals = np.array([target(this, NONE, seed, PLAIN) for seed in this.complete])
     ratings = ground(args, this.complete[0]).data.train
     rate = uplink(args, ratings)
     heading = (
@@ -218,11 +211,8 @@ def most_waiting(args: argparse.Namespace, ratings: Ratings) -> int:
 
 def found(this: Comparison, each: Condition, seed: int) -> dict[str, Any]:
     """What a queue did with one seed."""
-    goal, until = target(this, seed), this.args.until
-    plain, probes = this.probes(NONE, seed), this.probes(each.label, seed)
-    error, plain_error = (at_amount(table, "test_rmse", ("time",), until) for table in (probes, plain))
-    to_target = crossing(probes, goal)
-    path = time_under_way(plain, until / 2, until)
+    until, probes = this.args.until, this.probes(each.label, seed)
+    path = time_under_way(this.probes(NONE, seed), until / 2, until)
     # What is dropped on arrival was under way for as long as without queues; at an uplink it never sets out.
     on_arrival = path if each.where == "processing" else 0.0
     sent, dropped, arrived = (at_amount(probes, name, ("time",), until) for name in ("sent", "lost_queue", "delivered"))
@@ -232,11 +222,7 @@ def found(this: Comparison, each: Condition, seed: int) -> dict[str, Any]:
         "where": each.where,
         "load": each.load,
         "limited": each.limited,
-        "target": goal,
-        "to_target": to_target,
-        "slowdown": to_target / crossing(plain, goal),
-        "test_rmse": error,
-        "cost": error - plain_error,
+        **to_target(this, NONE, each.label, seed, target(this, NONE, seed, PLAIN)),
         "wait": max(0.0, time_under_way(probes, until / 2, until, dropped_after=on_arrival) - path),
         "dropped": 100 * dropped / sent,
         "arrived": 100 * arrived / sent,
@@ -356,9 +342,7 @@ def draw(measured: pd.DataFrame, compared: Sequence[Condition]) -> Figure:
     ):
         _draw_against_load(ax, measured, compared, column)
         logarithmic(ax, x=True, y=column == "slowdown" and bool(measured["slowdown"].notna().any()))
-        ax.set_xlabel("Load (busy time per period)")
-        ax.set_ylabel(label)
-        ax.set_title(title, loc="left", fontsize="medium")
+        labelled(ax, "Load (busy time per period)", label, title)
     panels[1].set_yscale("symlog", linthresh=0.1)
     panels[1].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     panels[1].set_ylim(0, max(1.0, 2 * float(measured["wait"].max())))

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from algorithms.ratings import Ratings
 from scenarios import comparison, study
-from scenarios.completion import LAMBDAS, METHODS, Completed, complete, methods
-from scenarios.replications import SECONDS, Finding, Row
+from scenarios.completion import LAMBDAS, METHODS, Completed, complete, fit_rows, methods
+from scenarios.replications import Finding, Row, counted
 
 __all__ = [
     "BASELINES",
@@ -33,9 +33,8 @@ __all__ = [
     "choices",
     "completed",
     "dots",
-    "fit_rows",
+    "error_rows",
     "histogram",
-    "in_order",
     "lambda_note",
     "legend_of_methods",
     "seconds_findings",
@@ -43,7 +42,6 @@ __all__ = [
     "split",
     "strict",
     "style",
-    "test_error",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -105,7 +103,7 @@ def add_arguments(to: argparse.ArgumentParser, default: Choices, *, paper: str) 
     paper : str
         What else --paper sets, and how long it takes: goes on from "all methods, ten splits and ten lambdas".
     """
-    group = to.add_argument_group("methods", conflict_handler="resolve")
+    group = to.add_argument_group("methods")
     group.add_argument(
         "--paper",
         action="store_true",
@@ -200,17 +198,12 @@ def completed(
     return {name: done[name] for name in names}
 
 
-def test_error(matrix: FloatArray, data: Split) -> float:
-    """Mean absolute error of a completed matrix on the test ratings."""
-    return float(np.abs(matrix[data.row, data.column] - data.truth).mean())
-
-
-def fit_rows(done: Completed, **condition: Any) -> Iterator[Row]:
-    """Rows about a fit: `lam` and `n_iter` where there are any, and CPU seconds with the choice of lambda."""
-    if METHODS[done.method].tuned:
-        yield {**condition, "method": done.method, "metric": "lam", "value": done.lam}
-        yield {**condition, "method": done.method, "metric": "n_iter", "value": float(done.n_iter)}
-    yield {**condition, "method": done.method, "metric": SECONDS, "value": done.cpu_seconds}
+def error_rows(done: Mapping[str, Completed], data: Split) -> Iterator[Row]:
+    """Rows of each method: `mae`, its mean absolute error on the test ratings, and about its fit."""
+    for name, each in done.items():
+        error = float(np.abs(each.matrix[data.row, data.column] - data.truth).mean())
+        yield {"method": name, "metric": "mae", "value": error}
+        yield from fit_rows(each)
 
 
 # -- reports -------------------------------------------------------------------------------------------------------
@@ -219,11 +212,6 @@ def fit_rows(done: Completed, **condition: Any) -> Iterator[Row]:
 def strict(name: str) -> str:
     """Name of the same method that does not stop early."""
     return name.removesuffix(LIBERAL)
-
-
-def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, with methods in the order of `METHODS`."""
-    return rows.sort_values("method", key=lambda names: names.map(list(METHODS).index), kind="stable")
 
 
 def skewness(values: FloatArray) -> float:
@@ -241,7 +229,7 @@ def lambda_note(rows: pd.DataFrame, grids: Grids, n_splits: int) -> str:
         (len(grid := grids.of(name)) > 1) and bool(np.isclose(lam, [min(grid), max(grid)]).any())
         for name, lam in zip(chosen["method"], chosen["value"], strict=True)
     ]
-    how = f"Lambda was chosen on {n_splits} split{'s' if n_splits > 1 else ''} from {grids}"
+    how = f"Lambda was chosen on {counted(n_splits, 'split')} from {grids}"
     if any(at_end):
         how += f"; in {sum(at_end)} of {len(at_end)} fits it is an end of these"
     if grids == Grids() and n_splits == PAPER_SPLITS:

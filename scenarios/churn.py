@@ -42,6 +42,7 @@ from scenarios.comparison import (
     band,
     deviation,
     ground,
+    labelled,
     legend,
     logarithmic,
     new_figure,
@@ -54,7 +55,7 @@ from scenarios.comparison import (
     total,
 )
 
-__all__ = ["CLAIM", "interval", "main", "robustness", "verdict"]
+__all__ = ["CLAIM", "add_cycle", "add_quit", "interval", "lifetimes", "main", "robustness", "verdict"]
 
 # Most that the error may differ by with 30% of the routers down, for the paper's claim to hold.
 CLAIM = 0.02
@@ -76,23 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     group.add_argument(
         "--down", type=shares, default="0.1,0.3,0.5", metavar="SHARE,...", help="of the time that a router is down"
     )
-    group.add_argument(
-        "--cycle",
-        type=study.positive,
-        default=10.0,
-        metavar="PERIODS",
-        help="mean time of a session online and one offline together, in broadcast periods",
-    )
+    add_cycle(group)
     group.add_argument(
         "--checkpoint", type=study.positive, default=3.0, metavar="PERIODS", help="between two checkpoints of a router"
     )
-    group.add_argument(
-        "--quit",
-        type=one_share,
-        default=0.2,
-        metavar="SHARE",
-        help="of the routers that quit for good within --until",
-    )
+    add_quit(group, 0.2)
     group.add_argument(
         "--trace",
         type=Path,
@@ -102,6 +91,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         "too (default: none)",
     )
     return study.main(made, run, argv)
+
+
+def add_cycle(to: argparse._ArgumentGroup) -> None:
+    """Add the argument that says how long sessions are."""
+    to.add_argument(
+        "--cycle",
+        type=study.positive,
+        default=10.0,
+        metavar="PERIODS",
+        help="mean time of a session online and one offline together, in broadcast periods",
+    )
+
+
+def add_quit(to: argparse._ArgumentGroup, default: float) -> None:
+    """Add the argument that says how many routers quit; `lifetimes(args)` reads it back."""
+    to.add_argument(
+        "--quit",
+        type=one_share,
+        default=default,
+        metavar="SHARE",
+        help="of the routers that quit for good within --until",
+    )
+
+
+def lifetimes(args: argparse.Namespace) -> Uniform:
+    """Lifetimes of which a share of `--quit` ends within `--until`."""
+    return Uniform(0.0, args.until / args.quit)
 
 
 @dataclass(frozen=True)
@@ -148,9 +164,8 @@ def conditions(args: argparse.Namespace) -> list[Condition]:
         heavy = heavy_tailed(args.cycle * args.period, down)
         label = f"down {down:.0%}, keep, heavy-tailed"
         made.append(Condition(label, "heavy-tailed", down, "keep", {"router_churn": heavy}))
-    lifetime = Uniform(0.0, args.until / args.quit)
     for what, rehosting in FATES.items():
-        departures = {"router_lifetime": lifetime, "rehosting": rehosting}
+        departures = {"router_lifetime": lifetimes(args), "rehosting": rehosting}
         made.append(Condition(f"quit {args.quit:.0%}, items {what}", "departures", args.quit, what, departures))
     if hasattr(args, "trace"):
         trace = read_availability_trace(args.trace)
@@ -333,10 +348,9 @@ def _draw_costs(ax: Axes, measured: pd.DataFrame, compared: Sequence[Condition])
         x = [each.down + aside for each in here]
         values = [pivot(measured, each.label, "cost") for each in here]
         points(ax, x, values, label, color=colour, marker=marker, linestyle=line)
-    ax.set_xlabel("Time that a router is down")
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    ax.set_ylabel("RMSE above no churn (rating points)")
-    ax.set_title("At equal updates per node; bars: one deviation over seeds", loc="left", fontsize="medium")
+    title = "At equal updates per node; bars: one deviation over seeds"
+    labelled(ax, "Time that a router is down", "RMSE above no churn (rating points)", title)
     legend(ax)
 
 
@@ -356,9 +370,8 @@ def _draw_curves(ax: Axes, this: Comparison, compared: Sequence[Condition]) -> N
     for label, colour, line in shown:
         band(ax, at / n_nodes, this.curves(label, "test_rmse", at, UPDATES), label, color=colour, linestyle=line)
     logarithmic(ax, x=True, y=True)
-    ax.set_xlabel("Updates per node")
-    ax.set_ylabel("RMSE on missing ratings (rating points)")
-    ax.set_title("As updates are made; bands: one deviation over seeds", loc="left", fontsize="medium")
+    title = "As updates are made; bands: one deviation over seeds"
+    labelled(ax, "Updates per node", "RMSE on missing ratings (rating points)", title)
     legend(ax)
 
 

@@ -9,7 +9,6 @@ fold of MovieLens 100K, with the settings of `scenarios.movielens`, in about two
 """
 
 import argparse
-import json
 import math
 import sys
 import warnings
@@ -40,8 +39,7 @@ from algorithms.solvers import (
 )
 from algorithms.solvers.base import Solver
 from algorithms.synthetic import low_rank
-from netsim import LogNormal, Result, World, barabasi_albert, mae, plots, rmse, simulate
-from netsim.files import write_bytes, write_text
+from netsim import LogNormal, Result, World, mae, plots, rmse, simulate
 from scenarios import comparison, movielens, study
 
 __all__ = ["METHODS", "NETWORK", "Beside", "Method", "Row", "main", "measure", "methods", "references"]
@@ -320,12 +318,7 @@ def _parser(*, real: bool) -> argparse.ArgumentParser:
         help="learning rate of sgd, which has the schedule of the network",
     )
     network = made.add_argument_group("network")
-    network.add_argument(
-        "--places", type=study.at_least(4), default=400 if real else 100, metavar="P", help="places of the underlay"
-    )
-    network.add_argument(
-        "--period", type=study.positive, default=10.0, metavar="SECONDS", help="between two broadcasts of a node"
-    )
+    study.add_network(network, places=400 if real else 100)
     network.add_argument(
         "--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network"
     )
@@ -335,12 +328,7 @@ def _parser(*, real: bool) -> argparse.ArgumentParser:
 
 def methods(text: str) -> list[str]:
     """Argument type: distinct names of `METHODS`, separated by commas."""
-    chosen = text.split(",")
-    unknown = [name for name in chosen if name not in METHODS]
-    if unknown or len(set(chosen)) < len(chosen):
-        wrong = f"{unknown[0]!r}" if unknown else f"{text!r}, which names one twice"
-        raise argparse.ArgumentTypeError(f"expected distinct names of {', '.join(METHODS)}, got {wrong}")
-    return chosen
+    return study.names(text, METHODS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -367,15 +355,7 @@ def _ratings(args: argparse.Namespace) -> tuple[Ratings, Ratings, str]:
 
 
 def _world(train: Ratings, args: argparse.Namespace, learning: Learning) -> World:
-    return World(
-        train,
-        barabasi_albert(args.places, 3, seed=args.seed),
-        user_broadcast=args.period,
-        router_broadcast=args.period,
-        delay=DELAY,
-        loss=args.loss,
-        learning=learning,
-    )
+    return study.world(train, args, seed=args.seed, delay=DELAY, loss=args.loss, learning=learning)
 
 
 def _compile(args: argparse.Namespace, learning: Learning) -> None:
@@ -419,19 +399,15 @@ class Beside(study.Study):
         self.references = references(table) if len(table) > 1 else {}
         files: dict[str, str | bytes] = {
             "table.csv": table.to_csv(index=False),
-            "summary.json": json.dumps(study.finite(summary), indent=2) + "\n",
+            "summary.json": study.json_text(summary),
             "probes.csv": self._probe_table().to_csv(index=False),
-            "configuration.json": json.dumps(study.finite(self._configuration()), indent=2) + "\n",
+            "configuration.json": study.json_text(self._configuration()),
         }
         if self.rows and len(self.results[NETWORK].probes) > 1:
             files["compare.png"] = self._figure()
         else:
             (out / "compare.png").unlink(missing_ok=True)  # that of an earlier run
-        for name, content in files.items():
-            if isinstance(content, str):
-                write_text(out / name, content)
-            else:
-                write_bytes(out / name, content)
+        study.write(out, files)
         self._remove_earlier_runs()
         self._tell(answer, list(files))
         return 130 if self._stopped else 0
@@ -465,14 +441,8 @@ def _text(rows: Sequence[Row]) -> str:
         iterations = f"{row.iterations:,.0f}" + ("" if row.converged else "*") if row.iterations else "-"
         times = ["-" if math.isnan(row.lam) else f"{row.lam:g}", f"{row.wall_seconds:.2f}", iterations]
         shown.append([row.method, *errors, *times, f"{row.messages:,}", f"{row.bytes:,}"])
-    widths = [max(len(line[k]) for line in shown) for k in range(len(titles))]
-    lines = [
-        "  ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
-        for line in shown
-    ]
-    if not all(row.converged for row in rows):
-        lines.append("* stopped at its limit of iterations")
-    return "\n".join(lines)
+    note = "" if all(row.converged for row in rows) else "\n* stopped at its limit of iterations"
+    return study.aligned(shown) + note
 
 
 def _number(value: float, places: int) -> str:

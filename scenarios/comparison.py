@@ -1,9 +1,8 @@
 """What scenarios share that compare conditions: paired runs over several seeds, tables with mean and spread."""
 
 import argparse
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,9 +16,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from tqdm import tqdm
 
 from algorithms.learning import Learning, Schedule
+from algorithms.ratings import Ratings
 from algorithms.synthetic import LowRank, low_rank
-from netsim import LogNormal, Probe, Result, Simulation, World, barabasi_albert
-from netsim.files import write_bytes, write_text
+from netsim import LogNormal, Probe, Result, Simulation, World
 from netsim.simulation import Script
 from scenarios import study
 
@@ -34,13 +33,17 @@ __all__ = [
     "at_amount",
     "band",
     "deviation",
+    "distinct",
     "ground",
     "has_spent",
+    "in_seeds",
+    "labelled",
     "legend",
     "logarithmic",
     "new_figure",
     "numbers",
     "one_share",
+    "paired",
     "parser",
     "pivot",
     "points",
@@ -51,6 +54,7 @@ __all__ = [
     "text",
     "told",
     "total",
+    "world",
 ]
 
 # Flat after about 30 periods on the matrices below, so that what is compared is the error learned and not its slope.
@@ -113,17 +117,8 @@ def parser(name: str, description: str, *, until: float, size: int = 150) -> arg
     made.add_argument(
         "--items", type=study.at_least(4), default=size, metavar="N", help="items, each on a router of its own"
     )
-    made.add_argument("--places", type=study.at_least(4), default=100, metavar="P", help="places of the underlay")
-    made.add_argument(
-        "--period", type=study.positive, default=10.0, metavar="SECONDS", help="between two broadcasts of a node"
-    )
-    made.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out", name),
-        metavar="DIR",
-        help="folder for results; earlier ones there are replaced",
-    )
+    study.add_network(made, places=100)
+    study.add_out(made, f"out/{name}")
     study.add_learning(made, DEFAULTS)
     return made
 
@@ -138,15 +133,7 @@ def seeds(text: str) -> list[int]:
 
 def shares(text: str) -> list[float]:
     """Argument type: distinct numbers > 0 and < 1, separated by commas, in ascending order."""
-    try:
-        chosen = sorted(float(part) for part in text.split(","))
-    except ValueError:
-        chosen = []
-    if not chosen or not all(0 < each < 1 for each in chosen) or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(
-            f"expected distinct fractions between 0 and 1, such as 0.3 or 0.1,0.5, got {text!r}"
-        )
-    return chosen
+    return distinct(text, lambda each: 0 < each < 1, "fractions between 0 and 1, such as 0.3 or 0.1,0.5")
 
 
 def one_share(value: str) -> float:
@@ -159,12 +146,17 @@ def one_share(value: str) -> float:
 
 def numbers(value: str) -> list[float]:
     """Argument type: distinct finite numbers > 0, separated by commas, in ascending order."""
+    return distinct(value, lambda each: 0 < each < math.inf, "numbers > 0, such as 1 or 0.1,10")
+
+
+def distinct(value: str, fits: Callable[[float], bool], expected: str) -> list[float]:
+    """Distinct numbers that fit, separated by commas, in ascending order; an error of an argument type otherwise."""
     try:
         chosen = sorted(float(part) for part in value.split(","))
     except ValueError:
         chosen = []
-    if not chosen or not all(0 < each < math.inf for each in chosen) or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(f"expected distinct numbers > 0, such as 1 or 0.1,10, got {value!r}")
+    if not chosen or not all(map(fits, chosen)) or len(set(chosen)) < len(chosen):
+        raise argparse.ArgumentTypeError(f"expected distinct {expected}, got {value!r}")
     return chosen
 
 
@@ -199,16 +191,12 @@ def ground(args: argparse.Namespace, seed: int) -> Ground:
         All chance comes from it: the same for every condition (common random numbers).
     """
     data = low_rank(args.users, args.items, rank=4, missing=MISSING, seed=seed)
-    world = World(
-        data.train,
-        barabasi_albert(args.places, 3, seed=seed),
-        user_broadcast=args.period,
-        router_broadcast=args.period,
-        delay=DELAY,
-        loss=LOSS,
-        learning=study.learning(args),
-    )
-    return Ground(seed, data, world)
+    return Ground(seed, data, world(data.train, args, seed))
+
+
+def world(ratings: Ratings, args: argparse.Namespace, seed: int) -> World:
+    """The undisturbed world of some ratings, as the arguments of `parser` say."""
+    return study.world(ratings, args, seed=seed, delay=DELAY, loss=LOSS, learning=study.learning(args))
 
 
 def along(probes: pd.DataFrame, column: str, spent: Sequence[str], amounts: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -320,12 +308,7 @@ def text(table: pd.DataFrame, columns: Sequence[Column]) -> str:
     shown = [["condition", *(column.title for column in columns)]]
     for _, row in table.iterrows():
         shown.append([str(row["condition"]), *(_cell(row, column) for column in columns)])
-    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-        for row in shown
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    return study.aligned(shown)
 
 
 def _cell(row: pd.Series, column: Column) -> str:
@@ -357,6 +340,17 @@ def pivot(measured: pd.DataFrame, condition: str, column: str) -> np.ndarray:
     """Values of a column under a condition, one for each seed, without those that are NaN."""
     found = measured.loc[measured["condition"] == condition, column].dropna()
     return found.to_numpy(dtype=float)
+
+
+def paired(measured: pd.DataFrame, condition: str, other: str, column: str) -> "pd.Series[float]":
+    """Differences of a column between two conditions, in pairs of one seed; NaN where one of a pair has no value."""
+    values, others = (measured[measured["condition"] == each].set_index("seed")[column] for each in (condition, other))
+    return values - others
+
+
+def in_seeds(found: int, n_seeds: int) -> str:
+    """In how many of the seeds, in words; empty where in all."""
+    return "" if found == n_seeds else f" in {found} of {n_seeds} seeds"
 
 
 @dataclass(frozen=True)
@@ -436,6 +430,13 @@ def logarithmic(ax: Axes, *, x: bool = False, y: bool = False) -> None:
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.set_minor_formatter(NullFormatter())
+
+
+def labelled(ax: Axes, x: str, y: str, title: str) -> None:
+    """Say what the axes are, and what a panel shows."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.set_title(title, loc="left", fontsize="medium")
 
 
 def legend(ax: Axes, **where: Any) -> None:
@@ -581,6 +582,25 @@ class Comparison(study.Study):
         self._bar.update()
         return result
 
+    def costs_beside(self, first: str, condition: str, seed: int, spent: str) -> dict[str, float]:
+        """What a condition of `measure_beside` costs above the first: at equal time, and when it had spent as much.
+
+        Returns
+        -------
+        dict
+            `test_rmse` and `cost_time` at equal time; `cost_SPENT`, and `slowdown`: the time until then, in times of
+            that of the first.
+        """
+        plain, probes = self.result(first, seed).final, self.probes(condition, seed)
+        error = at_amount(probes, "test_rmse", ("time",), plain["time"])
+        later, time = (at_amount(probes, name, (spent,), plain[spent]) for name in ("test_rmse", "time"))
+        return {
+            "test_rmse": error,
+            "cost_time": error - plain["test_rmse"],
+            f"cost_{spent}": later - plain["test_rmse"],
+            "slowdown": time / plain["time"],
+        }
+
     def result(self, condition: str, seed: int) -> Result:
         """The result of a condition with a seed."""
         return self.results[self.pairs[condition, seed]]
@@ -605,15 +625,12 @@ class Comparison(study.Study):
             table = summarize(made.measured, made.columns)
             files["table.csv"] = table.to_csv(index=False)
             files["seeds.csv"] = made.measured.to_csv(index=False)
-            files["summary.json"] = _json({**self._head(), "answer": made.answer, "rows": table.to_dict("records")})
+            summary = {**self._head(), "answer": made.answer, "rows": table.to_dict("records")}
+            files["summary.json"] = study.json_text(summary)
             files[figure] = study.rendered(made.figure)
         files["probes.csv"] = self._probe_table().to_csv(index=False)
-        files["configuration.json"] = _json(self._configuration())
-        for name, content in files.items():
-            if isinstance(content, str):
-                write_text(out / name, content)
-            else:
-                write_bytes(out / name, content)
+        files["configuration.json"] = study.json_text(self._configuration())
+        study.write(out, files)
         self._remove_earlier_runs()
         if made is None:
             for name in ("table.csv", "seeds.csv", "summary.json", figure):  # those of an earlier comparison
@@ -650,7 +667,3 @@ class Comparison(study.Study):
             bad = [name for name in result.measured if name.endswith("rmse") and not np.isfinite(result.final[name])]
             if bad:
                 print(f"{label} diverged: {', '.join(bad)} is not a number any more; try a smaller --rate.")  # noqa: T201
-
-
-def _json(content: Mapping[str, Any]) -> str:
-    return json.dumps(study.finite(dict(content)), indent=2) + "\n"

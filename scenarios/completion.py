@@ -2,29 +2,36 @@
 
 import argparse
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import process_time
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.losses import LossName
 from algorithms.solvers import RDMC, Baseline, ConvergenceWarning, LambdaSelection, RepeatedHoldout, SoftImpute
 from algorithms.solvers.base import Solver
 from algorithms.solvers.observed import as_observed
+from scenarios import comparison, study
+from scenarios.replications import SECONDS, Row
 
 __all__ = [
     "LAMBDAS",
     "MAX_ITER",
     "METHODS",
+    "Cells",
     "Completed",
     "Method",
+    "add_lambdas",
     "complete",
+    "fit_rows",
     "held_out_also",
     "held_out_cells",
+    "in_order",
     "methods",
 ]
 
@@ -109,12 +116,22 @@ METHODS: dict[str, Method] = {
 
 def methods(text: str) -> list[str]:
     """Argument type: distinct names of `METHODS`, separated by commas, in the order of `METHODS`."""
-    chosen = text.split(",")
-    unknown = [name for name in chosen if name not in METHODS]
-    if unknown or len(set(chosen)) < len(chosen):
-        wrong = f"{unknown[0]!r}" if unknown else f"{text!r}, which names one twice"
-        raise argparse.ArgumentTypeError(f"expected distinct names of {', '.join(METHODS)}, got {wrong}")
+    chosen = study.names(text, METHODS)
     return [name for name in METHODS if name in chosen]
+
+
+def add_lambdas(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of how lambda is chosen; where `lambdas` is not given, it is from `LAMBDAS`."""
+    to.add_argument(
+        "--lambdas",
+        type=comparison.numbers,
+        default=argparse.SUPPRESS,
+        metavar="L,...",
+        help="fractions of the largest singular value to choose from (default: the paper's, ten from 0.01 to 1)",
+    )
+    to.add_argument(
+        "--splits", type=study.at_least(1), default=5, metavar="N", help="splits that choose lambda, of 10%% each"
+    )
 
 
 # -- held-out cells ------------------------------------------------------------------------------------------------
@@ -280,3 +297,23 @@ def _completed(name: str, fitted: Any, seconds: float) -> Completed:
     if not method.tuned:
         return Completed(name, matrix, float("nan"), 0, True, seconds)
     return Completed(name, matrix, float(last.lambdas_[0]), int(last.n_iter_[0]), bool(last.converged_[0]), seconds)
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+
+def fit_rows(done: Completed, **condition: Any) -> Iterator[Row]:
+    """Rows about a fit: `lam` and `n_iter` where there are any, and CPU seconds with the choice of lambda."""
+    if METHODS[done.method].tuned:
+        yield {**condition, "method": done.method, "metric": "lam", "value": done.lam}
+        yield {**condition, "method": done.method, "metric": "n_iter", "value": float(done.n_iter)}
+    yield {**condition, "method": done.method, "metric": SECONDS, "value": done.cpu_seconds}
+
+
+def in_order(rows: pd.DataFrame, *first: str) -> pd.DataFrame:
+    """The same rows, by the columns `first` ascending, and with methods in the order of `METHODS`."""
+
+    def place(column: "pd.Series[Any]") -> "pd.Series[Any]":
+        return column.map(list(METHODS).index) if column.name == "method" else column
+
+    return rows.sort_values([*first, "method"], key=place, kind="stable")

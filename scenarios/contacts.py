@@ -27,8 +27,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from netsim import HeardUsers, LearnedRouters, RandomRouters, RandomUsers, Uniform, coverage, rmse, traffic
+from netsim import HeardUsers, LearnedRouters, RandomRouters, RandomUsers, coverage, rmse, traffic
 from scenarios import study
+from scenarios.churn import add_quit, lifetimes
 from scenarios.comparison import (
     COLOURS,
     Column,
@@ -38,10 +39,12 @@ from scenarios.comparison import (
     band,
     deviation,
     ground,
+    in_seeds,
+    labelled,
     legend,
     logarithmic,
     new_figure,
-    one_share,
+    paired,
     parser,
     pivot,
     points,
@@ -55,7 +58,6 @@ GIVEN = "given"
 LEARNED = "learned"
 # A cost that is small against the error itself, in rating points; the claim about churn is measured by it too.
 SMALL = 0.02
-SENT = ("sent",)
 FINDING = ("lookup_sent", "found_sent")
 # A list is as good as complete once it covers so much of the ratings.
 COMPLETE = 0.95
@@ -86,13 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     group.add_argument(
         "--at-once", type=study.at_least(1), default=10, metavar="N", help="look-ups of a user in a period at most"
     )
-    group.add_argument(
-        "--quit",
-        type=one_share,
-        default=0.2,
-        metavar="SHARE",
-        help="of the routers that quit for good within --until",
-    )
+    add_quit(group, 0.2)
     group.add_argument(
         "--patience",
         type=study.positive,
@@ -137,7 +133,7 @@ def conditions(args: argparse.Namespace) -> list[Condition]:
         "router_contacts": HeardUsers(),
     }
     made.append(Condition(LEARNED, "learned", math.nan, learned))
-    quitting = {"router_lifetime": Uniform(0.0, args.until / args.quit), "rehosting": "handover"}
+    quitting = {"router_lifetime": lifetimes(args), "rehosting": "handover"}
     patient = {"user_patience": args.patience * args.period}
     name = f"quit {args.quit:.0%}"
     return [
@@ -162,7 +158,7 @@ def run(args: argparse.Namespace) -> int:
     for seed in args.seeds:
         common = ground(args, seed)
         probes = [rmse(common.data.test), coverage(), traffic(["lookup", "found"], ["sent"])]
-        this.measure_beside(seed, common.world, probes, compared, spent=SENT, lacking="no message was sent")
+        this.measure_beside(seed, common.world, probes, compared, spent=["sent"], lacking="no message was sent")
     return this.finish()
 
 
@@ -200,17 +196,13 @@ def found(this: Comparison, each: Condition, seed: int) -> dict[str, Any]:
     def then(column: str) -> float:
         return at_amount(probes, column, ("time",), plain["time"])
 
-    at_equal = {name: at_amount(probes, name, SENT, plain["sent"]) for name in ("test_rmse", "time")}
     lookups = sum(then(column) for column in FINDING)
     return {
         "condition": each.label,
         "seed": seed,
         "kind": each.kind,
         "length": each.length,
-        "test_rmse": then("test_rmse"),
-        "cost_time": then("test_rmse") - plain["test_rmse"],
-        "cost_sent": at_equal["test_rmse"] - plain["test_rmse"],
-        "slowdown": at_equal["time"] / plain["time"],
+        **this.costs_beside(GIVEN, each.label, seed, "sent"),
         "coverage": 100 * then("users_coverage"),
         "routers_coverage": 100 * then("routers_coverage"),
         "useless": 100 * then("unrated") / then("delivered"),
@@ -289,7 +281,7 @@ def _finding(measured: pd.DataFrame) -> str:
     n_seeds = int((measured["condition"] == LEARNED).sum())
     when = f"never cover {COMPLETE:.0%} of the ratings"
     if len(complete):
-        counted = "" if len(complete) == n_seeds else f" in {len(complete)} of {n_seeds} seeds"
+        counted = in_seeds(len(complete), n_seeds)
         when = f"cover {COMPLETE:.0%} of the ratings after {told(complete, 1)} periods{counted}"
     costs = {name: pivot(measured, LEARNED, name) for name in ("lookups", "finding", "cost_time", "cost_sent")}
     return (
@@ -327,9 +319,7 @@ def _quitting(measured: pd.DataFrame, compared: Sequence[Condition], args: argpa
 
 
 def _paired(measured: pd.DataFrame, condition: str, other: str, column: str) -> np.ndarray:
-    """Differences of a column between two conditions, in pairs of one seed; without those that are NaN."""
-    values, others = (measured[measured["condition"] == each].set_index("seed")[column] for each in (condition, other))
-    return (values - others).dropna().to_numpy(dtype=float)
+    return paired(measured, condition, other, column).dropna().to_numpy(dtype=float)
 
 
 # -- the figure ----------------------------------------------------------------------------------------------------
@@ -385,9 +375,8 @@ def _draw_coverage(ax: Axes, this: Comparison, compared: Sequence[Condition]) ->
         band(ax, time / period, this.curves(label, "users_coverage", time), name, color=colour, linestyle=line)
     ax.set_ylim(0.0, 1.05)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    ax.set_xlabel("Simulated time (broadcast periods)")
-    ax.set_ylabel("Ratings whose router the user lists")
-    ax.set_title("Coverage; bands: one deviation over seeds", loc="left", fontsize="medium")
+    title = "Coverage; bands: one deviation over seeds"
+    labelled(ax, "Simulated time (broadcast periods)", "Ratings whose router the user lists", title)
     legend(ax, loc="lower right")
 
 

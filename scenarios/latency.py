@@ -32,18 +32,21 @@ from scenarios.comparison import (
     Report,
     at_amount,
     ground,
+    labelled,
     legend,
     logarithmic,
     new_figure,
     numbers,
+    paired,
     parser,
     pivot,
     points,
     told,
 )
 
-__all__ = ["crossing", "main"]
+__all__ = ["crossing", "main", "reached", "target", "to_target"]
 
+FASTEST = "fastest network"
 SIGMA = 0.82
 HELD_BACK, HELD_PERIODS = 0.3, 3.0
 STALENESS = ("user_staleness_q50", "router_staleness_q50")
@@ -134,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         )
         probes = [rmse(common.data.test), staleness((0.5,))]
         this.measure(compared[0].label, seed, plain.replace(**compared[0].changes), probes)
-        enough = reached(target(this, compared[0], seed))
+        enough = reached(target(this, compared[0].label, seed, FASTEST))
         for each in compared[1:]:
             this.measure(each.label, seed, plain.replace(**each.changes), probes, enough=enough)
     return this.finish()
@@ -145,15 +148,34 @@ def reached(goal: float) -> Callable[[pd.DataFrame], bool]:
     return lambda probes: bool(probes["test_rmse"].min() <= goal)
 
 
-def target(this: Comparison, fastest: Condition, seed: int) -> float:
-    """The error to reach with a seed, in rating points."""
+def target(this: Comparison, first: str, seed: int, named: str) -> float:
+    """The error to reach with a seed, in rating points: as given, or that of the first condition after a quarter.
+
+    Raises
+    ------
+    ValueError
+        If its error, called as `named`, is not a number then.
+    """
     given: float | None = getattr(this.args, "target", None)
     if given is not None:
         return given
-    goal = at_amount(this.probes(fastest.label, seed), "test_rmse", ("time",), this.args.until / 4)
+    goal = at_amount(this.probes(first, seed), "test_rmse", ("time",), this.args.until / 4)
     if not math.isfinite(goal):
-        raise ValueError(f"the error of the fastest network diverged with seed {seed}; try a smaller --rate")
+        raise ValueError(f"the error of the {named} diverged with seed {seed}; try a smaller --rate")
     return goal
+
+
+def to_target(this: Comparison, first: str, condition: str, seed: int, goal: float) -> dict[str, float]:
+    """When a condition was at the target, and what its error costs above that of the first after equal time."""
+    plain, probes = this.probes(first, seed), this.probes(condition, seed)
+    error, plain_error = (at_amount(table, "test_rmse", ("time",), this.args.until) for table in (probes, plain))
+    return {
+        "target": goal,
+        "to_target": crossing(probes, goal),
+        "slowdown": crossing(probes, goal) / crossing(plain, goal),
+        "test_rmse": error,
+        "cost": error - plain_error,
+    }
 
 
 # -- what was found ------------------------------------------------------------------------------------------------
@@ -171,8 +193,9 @@ COLUMNS = (
 
 def report(this: Comparison, compared: Sequence[Condition]) -> Report:
     """Compare the time to the target, and the errors after equal time."""
-    measured = pd.DataFrame([found(this, compared[0], each, seed) for each in compared for seed in this.complete])
-    goals = np.array([target(this, compared[0], seed) for seed in this.complete])
+    first = compared[0].label
+    measured = pd.DataFrame([found(this, first, each, seed) for each in compared for seed in this.complete])
+    goals = np.array([target(this, first, seed, FASTEST) for seed in this.complete])
     heading = (
         f"Simulated time until the error on missing ratings is at the target, {told(goals)} points; mean ± standard "
         f"deviation of {len(this.complete)} seeds.\nAt equal time: after {this.args.until:g} s, cost above the first "
@@ -181,24 +204,17 @@ def report(this: Comparison, compared: Sequence[Condition]) -> Report:
     return Report(measured, COLUMNS, heading, answer(measured, compared), draw(measured, compared))
 
 
-def found(this: Comparison, fastest: Condition, each: Condition, seed: int) -> dict[str, Any]:
+def found(this: Comparison, fastest: str, each: Condition, seed: int) -> dict[str, Any]:
     """What a network did with one seed."""
-    goal, until = target(this, fastest, seed), this.args.until
-    base, probes = this.probes(fastest.label, seed), this.probes(each.label, seed)
-    error, base_error = (at_amount(table, "test_rmse", ("time",), until) for table in (probes, base))
-    ages = [at_amount(probes, name, ("time",), until) / this.args.period for name in STALENESS]
-    to_target = crossing(probes, goal)
+    probes = this.probes(each.label, seed)
+    ages = [at_amount(probes, name, ("time",), this.args.until) / this.args.period for name in STALENESS]
     last = probes.iloc[-1]
     return {
         "condition": each.label,
         "seed": seed,
         "kind": each.kind,
         "mean_delay_periods": each.periods,
-        "target": goal,
-        "to_target": to_target,
-        "slowdown": to_target / crossing(base, goal),
-        "test_rmse": error,
-        "cost": error - base_error,
+        **to_target(this, fastest, each.label, seed, target(this, fastest, seed, FASTEST)),
         "user_staleness": ages[0],
         "router_staleness": ages[1],
         "discarded": 100 * float(last["stale"] / last["delivered"]),
@@ -270,8 +286,7 @@ def _against_constant(measured: pd.DataFrame, compared: Sequence[Condition], kin
 
 def _difference(measured: pd.DataFrame, one: str, other: str) -> np.ndarray:
     """Error of one condition above another after equal time, in pairs of one seed."""
-    errors = [measured[measured["condition"] == each].set_index("seed")["test_rmse"] for each in (one, other)]
-    return (errors[0] - errors[1]).to_numpy(dtype=float)
+    return paired(measured, one, other, "test_rmse").to_numpy(dtype=float)
 
 
 # -- the figure ----------------------------------------------------------------------------------------------------
@@ -301,12 +316,10 @@ def draw(measured: pd.DataFrame, compared: Sequence[Condition]) -> Figure:
         points(right, ages, [pivot(measured, each.label, "cost") for each in here], label, **style)
     logarithmic(left, x=True, y=bool(measured["to_target"].notna().any()))
     logarithmic(right, x=True)
-    left.set_xlabel("Mean one-way delay (broadcast periods)")
-    left.set_ylabel("Simulated time to the target (s)")
-    left.set_title("Time to the target; bars: one deviation over seeds", loc="left", fontsize="medium")
-    right.set_xlabel("Median age of item profiles at users (periods)")
-    right.set_ylabel("RMSE above the fastest (rating points)")
-    right.set_title("After equal time", loc="left", fontsize="medium")
+    title = "Time to the target; bars: one deviation over seeds"
+    labelled(left, "Mean one-way delay (broadcast periods)", "Simulated time to the target (s)", title)
+    x = "Median age of item profiles at users (periods)"
+    labelled(right, x, "RMSE above the fastest (rating points)", "After equal time")
     legend(left, loc="upper left")
     return figure
 

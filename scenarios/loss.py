@@ -34,6 +34,7 @@ from scenarios.comparison import (
     legend,
     new_figure,
     numbers,
+    paired,
     parser,
     pivot,
     points,
@@ -46,7 +47,6 @@ __all__ = ["main", "tolerated"]
 NONE = "no loss"
 # A cost that is small against the error itself, in rating points; the claim about churn is measured by it too.
 SMALL = 0.02
-DELIVERED = ("delivered",)
 INDEPENDENT = 0.0
 
 
@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     for seed in args.seeds:
         common = ground(args, seed)
         probes = [rmse(common.data.test)]
-        this.measure_beside(seed, common.world, probes, compared, spent=DELIVERED, lacking="no message arrived")
+        this.measure_beside(seed, common.world, probes, compared, spent=["delivered"], lacking="no message arrived")
     return this.finish()
 
 
@@ -146,19 +146,15 @@ def report(this: Comparison, compared: Sequence[Condition]) -> Report:
 def found(this: Comparison, each: Condition, seed: int) -> dict[str, Any]:
     """What a condition cost with one seed."""
     plain, probes = this.result(NONE, seed).final, this.probes(each.label, seed)
-    error = at_amount(probes, "test_rmse", ("time",), plain["time"])
-    at_equal = {name: at_amount(probes, name, DELIVERED, plain["delivered"]) for name in ("test_rmse", "time", "sent")}
+    sent = at_amount(probes, "sent", ["delivered"], plain["delivered"])
     last = probes.iloc[-1]
     return {
         "condition": each.label,
         "seed": seed,
         "loss": each.loss,
         "burst_periods": each.burst,
-        "test_rmse": error,
-        "cost_time": error - plain["test_rmse"],
-        "cost_delivered": at_equal["test_rmse"] - plain["test_rmse"],
-        "slowdown": at_equal["time"] / plain["time"],
-        "messages": at_equal["sent"] / plain["sent"],
+        **this.costs_beside(NONE, each.label, seed, "delivered"),
+        "messages": sent / plain["sent"],
         "lost": 100 * float(last["lost_link"] / last["sent"]),
         "unknown": 100 * float(last["unknown"] / last["delivered"]),
     }
@@ -209,10 +205,9 @@ def answer(measured: pd.DataFrame, compared: Sequence[Condition]) -> str:
 def _burstiness(measured: pd.DataFrame, compared: Sequence[Condition], bursts: Sequence[float], loss: float) -> str:
     """How much longer bursts cost beyond independent loss of the same mean, in pairs of one seed."""
     label = {each.burst: each.label for each in compared if each.loss == loss}
-    rows = {burst: measured[measured["condition"] == label[burst]].set_index("seed") for burst in bursts}
     parts = []
     for burst in bursts[1:]:
-        more = (rows[burst]["cost_time"] - rows[INDEPENDENT]["cost_time"]).dropna().to_numpy(dtype=float)
+        more = paired(measured, label[burst], label[INDEPENDENT], "cost_time").dropna().to_numpy(dtype=float)
         parts.append(f"{told(more, 4, signed=True)} for {_named(burst)}")
     return f"At {loss:.0%} loss, burstiness alone adds {', '.join(parts)} at equal time."
 

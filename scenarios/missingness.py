@@ -26,8 +26,8 @@ from algorithms.datasets.filters import missingness_study
 from algorithms.ratings import Ratings
 from scenarios import case_studies, study
 from scenarios.case_studies import RDMC, SI, SI_DISCRETIZED, Choices, Grids
-from scenarios.completion import METHODS, held_out_cells
-from scenarios.replications import SECONDS, Finding, Part, Replications, Row, grid, parser, summarize
+from scenarios.completion import METHODS, held_out_cells, in_order
+from scenarios.replications import SECONDS, Finding, Part, Replications, Row, counted, grid, parser, summarize
 
 __all__ = ["DEFAULT", "SOURCES", "Settings", "Source", "Task", "main", "measure", "parts", "tasks"]
 
@@ -151,11 +151,7 @@ def measure(task: Task, settings: Settings, *, data: Mapping[str, Pair]) -> list
     done = case_studies.completed(
         this.train, task.methods, categories=CATEGORIES, grids=settings.grids, held_out=held_out, seed=draws
     )
-    rows: list[Row] = []
-    for name, each in done.items():
-        rows.append({"method": name, "metric": "mae", "value": case_studies.test_error(each.matrix, this)})
-        rows += case_studies.fit_rows(each)
-    return rows
+    return list(case_studies.error_rows(done, this))
 
 
 # -- the scenario --------------------------------------------------------------------------------------------------
@@ -167,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser("missingness", __doc__, replications=5, paper=5)
+    made = parser("missingness", __doc__, replications=5)
     data = made.add_argument_group("data, one or both")
     for name, source in SOURCES.items():
         data.add_argument(
@@ -261,7 +257,7 @@ def parts(rows: pd.DataFrame, settings: Settings, data: Mapping[str, Pair]) -> l
         made.append(_figure_7(name, pair))
         here = rows[rows["data"] == name] if len(rows) else rows
         if len(here):
-            here = case_studies.in_order(here)
+            here = in_order(here)
             here = here.sort_values("mechanism", key=lambda one: one.map(MECHANISMS.index), kind="stable")
             made.append(_figure_8(name, here, case_studies.lambda_note(here, settings.grids, settings.n_splits)))
             made.append(_figure_9(name, here[here["metric"] == SECONDS]))
@@ -294,7 +290,7 @@ def _figure_7(name: str, pair: Pair) -> Part:
 
 def _count(rows: pd.DataFrame) -> str:
     n = rows["replication"].nunique()
-    return f"{n} split{'s' if n > 1 else ''}" + ("; mean (standard error)" if n > 1 else "")
+    return counted(n, "split") + ("; mean (standard error)" if n > 1 else "")
 
 
 def _figure_8(name: str, rows: pd.DataFrame, note: str) -> Part:
@@ -374,7 +370,7 @@ def _error_findings(errors: pd.DataFrame) -> Iterator[Finding]:
     lower = sum(mean[MCAR, name] < mean[MNAR, name] for name in names)
     yield Finding(
         "all methods have a lower MAE under MCAR than under MNAR",
-        bool(lower == len(names)),
+        lower == len(names),
         f"{lower} of {len(names)} have",
     )
     if not {RDMC, SI, SI_DISCRETIZED} <= set(names):
@@ -383,7 +379,7 @@ def _error_findings(errors: pd.DataFrame) -> Iterator[Finding]:
         least, rdmc = min(mean[mechanism, name] for name in (SI, SI_DISCRETIZED)), mean[mechanism, RDMC]
         yield Finding(
             f"RDMC outperforms both SIs ({mechanism.upper()})",
-            bool(rdmc < least),
+            rdmc < least,
             f"{rdmc:.3f}, and {least:.3f} for the better of these",
         )
     if len(losses) > 1:
@@ -398,7 +394,7 @@ def _error_findings(errors: pd.DataFrame) -> Iterator[Finding]:
         worse, other = (float(mean[where, f"{SI}_liberal"] - mean[where, SI]) for where in MECHANISMS)
         yield Finding(
             "SI needs the strict criterion under MNAR to be as good as RDMC",
-            bool(worse > 0.02),
+            worse > 0.02,
             f"the liberal one changes its MAE by {worse:+.3f} (MNAR) and {other:+.3f} (MCAR); more than 0.02 counts",
         )
 
@@ -411,7 +407,7 @@ def _loss_findings(mean: "pd.Series[float]", losses: Sequence[str]) -> Iterator[
     )
     yield Finding(
         "RDMC's loss and number of iterations matter under MNAR only",
-        bool(wide > 0.005 > narrow),
+        wide > 0.005 > narrow,
         f"between the highest and the lowest MAE of RDMC lie {wide:.3f} (MNAR) and {narrow:.3f} (MCAR); more than "
         "0.005 counts",
     )
@@ -420,7 +416,7 @@ def _loss_findings(mean: "pd.Series[float]", losses: Sequence[str]) -> Iterator[
         others = min(value for name, value in strict.items() if name != "rdmc_absolute")
         yield Finding(
             "the absolute loss has a small advantage under MNAR",
-            bool(0 < others - strict["rdmc_absolute"] < 0.05),
+            0 < others - strict["rdmc_absolute"] < 0.05,
             f"{strict['rdmc_absolute']:.3f}, and {others:.3f} for the best other loss",
         )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from algorithms.datasets import movielens_100k
 from algorithms.learning import Learning, Schedule
 from algorithms.ratings import Ratings
-from netsim import LogNormal, World, barabasi_albert, mae, rmse
+from netsim import LogNormal, mae, rmse
 from scenarios import study
 
 __all__ = ["DEFAULTS", "main"]
@@ -34,14 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--folds", type=folds, default="1", metavar="K,...", help="official folds, such as 1 or 1,2,5 or 1-5"
     )
     network = parser.add_argument_group("network")
-    network.add_argument("--places", type=study.at_least(4), default=400, metavar="P", help="places of the underlay")
-    network.add_argument(
-        "--period",
-        type=study.positive,
-        default=10.0,
-        metavar="SECONDS",
-        help="between two broadcasts of a node",
-    )
+    study.add_network(network, places=400)
     network.add_argument(
         "--delay-median",
         type=study.positive,
@@ -92,15 +85,9 @@ def run(args: argparse.Namespace) -> int:
     this = study.Study("movielens", args, references=REFERENCES)
     for fold in args.folds:
         train, test = ratings.split(fold=fold)
-        world = World(
-            train,
-            barabasi_albert(args.places, 3, seed=args.seed),
-            user_broadcast=args.period,
-            router_broadcast=args.period,
-            delay=LogNormal(median=args.delay_median, sigma=args.delay_sigma),
-            loss=args.loss,
-            learning=study.learning(args),
-        )
+        delay = LogNormal(median=args.delay_median, sigma=args.delay_sigma)
+        learning = study.learning(args)
+        world = study.world(train, args, seed=args.seed, delay=delay, loss=args.loss, learning=learning)
         this.run(f"fold {fold}", world, [rmse(test), mae(test), rmse(train, name="train_rmse")])
     return this.finish()
 

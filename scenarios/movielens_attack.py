@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, get_args
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,14 +22,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from algorithms.attacks import Attack, hit_rate, inject, mean_prediction_shift, number_of_profiles, popular_targets
-from algorithms.attacks.profiles import Kind
+from algorithms.attacks import popular_targets
 from algorithms.datasets.filters import with_at_least
 from algorithms.ratings import Ratings
-from scenarios import case_studies, comparison, movielens, study
+from scenarios import attacks, case_studies, comparison, movielens, study
+from scenarios.attacks import ATTACKS, KINDS, NONE
 from scenarios.case_studies import BASELINES, LIBERAL, RDMC, SI, SI_DISCRETIZED, Choices, Grids, Split
-from scenarios.completion import LAMBDAS, METHODS, Completed, held_out_also, held_out_cells
-from scenarios.replications import SECONDS, Finding, Part, Replications, Row, grid, parser, spread, summarize
+from scenarios.completion import LAMBDAS, METHODS, Completed, held_out_cells, in_order
+from scenarios.replications import SECONDS, Finding, Part, Replications, Row, counted, grid, parser, spread, summarize
 
 __all__ = ["DEFAULT", "REFERENCE", "Settings", "Task", "before", "errors", "main", "parts", "shifts", "tasks"]
 
@@ -38,8 +38,6 @@ FloatArray = NDArray[np.float64]
 CATEGORIES = np.arange(1.0, 6.0)
 #: Fewest ratings of a movie, in all the data.
 FEWEST = 20
-NONE = "none"
-ATTACKS = ("average", "reverse_bandwagon", "love_hate")
 SHARES = (0.10, 0.15, 0.20)
 
 #: Without --paper. The values of lambda are those of the paper's ten around which the test errors of its methods on
@@ -52,11 +50,7 @@ REFERENCE = {RDMC: 0.735, RDMC + LIBERAL: 0.726, SI: 0.729, SI_DISCRETIZED: 0.69
 
 TITLES: dict[Any, str] = {
     **{name: method.title for name, method in METHODS.items()},
-    "average": "average attack",
-    "reverse_bandwagon": "reverse bandwagon",
-    "love_hate": "love/hate",
-    "bandwagon": "bandwagon",
-    "random": "random",
+    **attacks.TITLES,
     "mae": "test MAE",
 }
 
@@ -162,9 +156,7 @@ def before(data: Split, methods: Sequence[str], settings: Settings, replication:
 
 def errors(this: Before) -> Iterator[Row]:
     """Rows without an attack: of each method `mae` on the test ratings, and about its fit."""
-    for name, done in this.done.items():
-        yield {"method": name, "metric": "mae", "value": case_studies.test_error(done.matrix, this.data)}
-        yield from case_studies.fit_rows(done)
+    yield from case_studies.error_rows(this.done, this.data)
 
 
 def shifts(this: Before, task: Task, settings: Settings) -> Iterator[Row]:
@@ -172,33 +164,21 @@ def shifts(this: Before, task: Task, settings: Settings) -> Iterator[Row]:
     train = this.data.train
     target = int(popular_targets(train, task.target, share=settings.popular)[-1])
     seed = [settings.seed, task.replication]
-    attack = Attack(
-        task.attack,  # type: ignore[arg-type]
-        filler_share=settings.filler_share,
-        n_selected=settings.n_selected,
-        min_ratings=settings.min_ratings,
-    )
-    profiles = attack.profiles(
+    matrix, cells = attacks.attacked(
         train,
         target,
-        n_profiles=number_of_profiles(train, target, task.share),
-        seed=[*seed, PROFILES, task.target],
+        task.attack,
+        this.held_out,
+        settings,
+        share=task.share,
         categories=CATEGORIES,
+        seeds=([*seed, PROFILES, task.target], [*seed, HELD_OUT_OF_PROFILES, task.target]),
     )
-    matrix = inject(train, profiles)
-    cells = held_out_also(this.held_out, matrix, n_before=len(train), seed=[*seed, HELD_OUT_OF_PROFILES, task.target])
     after = case_studies.completed(
         matrix, task.methods, categories=CATEGORIES, grids=settings.grids, held_out=cells, seed=this.draws
     )
-    rated = ~np.isnan(train)
     for name, done in after.items():
-        first, second = this.done[name].matrix, done.matrix[: len(train)]
-        shift = mean_prediction_shift(first[:, target], second[:, target], ~rated[:, target])
-        rates = [hit_rate(each, rated, target, n=settings.n_listed) for each in (first, second)]
-        found = {"prediction_shift": shift, "hit_rate": rates[1], "hit_rate_change": rates[1] - rates[0]}
-        for metric, value in found.items():
-            yield {"method": name, "metric": metric, "value": value}
-        yield from case_studies.fit_rows(done)
+        yield from attacks.shift_rows(this.done[name], done, train, target, n_listed=settings.n_listed)
 
 
 @lru_cache(maxsize=1)
@@ -223,16 +203,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    made = parser("movielens_attack", __doc__, replications=1, paper=1)
+    made = parser("movielens_attack", __doc__, replications=1)
     movielens.add_data(made)
     case_studies.add_arguments(made, DEFAULT, paper="; takes hours")
     attack = made.add_argument_group("attacks")
     attack.add_argument(
         "--attacks",
-        type=_attacks,
+        type=attacks.kinds,
         default=",".join(ATTACKS),
         metavar="KIND,...",
-        help=f"of {', '.join(get_args(Kind))}; or none",
+        help=f"of {', '.join(KINDS)}; or none",
     )
     attack.add_argument(
         "--shares",
@@ -249,29 +229,8 @@ def _parser() -> argparse.ArgumentParser:
         help="movies that are attacked, one at a time: those with the highest means among the tenth that has the most "
         "ratings; the paper has one, and does not say which",
     )
-    attack.add_argument(
-        "--fillers", type=study.share, default=0.1, metavar="SHARE", help="of the other items that a fake profile rates"
-    )
-    attack.add_argument(
-        "--selected", type=study.at_least(1), default=10, metavar="N", help="items that a bandwagon selects"
-    )
-    attack.add_argument(
-        "--min-ratings", type=study.at_least(1), default=20, metavar="N", help="that a reverse bandwagon's items have"
-    )
-    attack.add_argument(
-        "--listed", type=study.at_least(1), default=10, metavar="N", help="length of a list, for the hit rate"
-    )
+    attacks.add_arguments(attack)
     return made
-
-
-def _attacks(text: str) -> list[str]:
-    """Argument type: distinct kinds of attack, or none."""
-    if text == NONE:
-        return []
-    chosen = text.split(",")
-    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(get_args(Kind)):
-        raise argparse.ArgumentTypeError(f"expected distinct names of {', '.join(get_args(Kind))}, got {text!r}")
-    return chosen
 
 
 def run(args: argparse.Namespace) -> int:
@@ -333,7 +292,7 @@ def parts(rows: pd.DataFrame, settings: Settings, ratings: Ratings) -> list[Part
     made = [_figure_4(ratings)]
     if rows.empty:
         return made
-    rows = case_studies.in_order(rows)
+    rows = in_order(rows)
     without = rows[rows["attack"] == NONE]
     if len(without):
         made.append(_figure_5(without, case_studies.lambda_note(rows, settings.grids, settings.n_splits)))
@@ -385,7 +344,7 @@ def _figure_5(rows: pd.DataFrame, note: str) -> Part:
         places=1,
     )
     n = rows["replication"].nunique()
-    title = f"Figure 5: MAE on the test ratings, and CPU time with the choice of lambda, {_count(n, 'split')}"
+    title = f"Figure 5: MAE on the test ratings, and CPU time with the choice of lambda, {counted(n, 'split')}"
     about = (
         'Of "theirs": the authors\' implementation on another split, with the lambda that is best on its test ratings. '
         "SI and SI-discretized are one fit, with one time."
@@ -413,14 +372,10 @@ def _figure_5(rows: pd.DataFrame, note: str) -> Part:
     return Part("figure5", title, text, found, figure)
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' if n != 1 else ''}"
-
-
 def _averaged(rows: pd.DataFrame) -> str:
     """What a mean is over: targets of splits."""
     n, splits = rows.groupby(["replication", "target"]).ngroups, rows["replication"].nunique()
-    over = f"{_count(n, 'attacked movie')} in {_count(splits, 'split')}"
+    over = f"{counted(n, 'attacked movie')} in {counted(splits, 'split')}"
     return f"mean over {over} (standard error)" if n > 1 else over
 
 
@@ -429,7 +384,7 @@ def _by_share(rows: pd.DataFrame) -> str:
     shown = []
     for attack in dict.fromkeys(rows["attack"]):
         here = rows[rows["attack"] == attack].sort_values("share", kind="stable")
-        here = case_studies.in_order(here)[["replication", "method", "share", "value"]]
+        here = in_order(here)[["replication", "method", "share", "value"]]
         table = grid(
             summarize(here),
             down="method",
@@ -522,13 +477,13 @@ def _error_findings(errors: pd.DataFrame) -> Iterator[Finding]:
     worst, simple = max(mean[name] for name in (*losses, SI)), min(mean[name] for name in BASELINES)
     yield Finding(
         "RDMC and SI clearly outperform median and mode, with a MAE of about 0.725",
-        bool(worst < simple - 0.02 and abs(worst - 0.725) < 0.02),
+        worst < simple - 0.02 and abs(worst - 0.725) < 0.02,
         f"{worst:.3f} at most, and {simple:.3f} for the best of median and mode; 0.02 counts as clear, and as about",
     )
     rounded = float(mean[SI_DISCRETIZED])
     yield Finding(
         "SI-discretized has a still smaller MAE, about 0.69",
-        bool(rounded < min(mean[name] for name in (*losses, SI)) - 0.01 and abs(rounded - 0.69) < 0.02),
+        rounded < min(mean[name] for name in (*losses, SI)) - 0.01 and abs(rounded - 0.69) < 0.02,
         f"{rounded:.3f}",
     )
     pairs = [name for name in mean.index if name + LIBERAL in mean.index]
@@ -536,7 +491,7 @@ def _error_findings(errors: pd.DataFrame) -> Iterator[Finding]:
         most = max(pairs, key=lambda name: abs(mean[name] - mean[name + LIBERAL]))
         yield Finding(
             "the liberal criterion hardly affects the MAE of RDMC and SI",
-            bool(abs(mean[most] - mean[most + LIBERAL]) < 0.015),
+            abs(mean[most] - mean[most + LIBERAL]) < 0.015,
             f"the largest difference is {mean[most + LIBERAL] - mean[most]:+.3f}, of {TITLES[most]}; less than 0.015 "
             "counts as hardly",
         )
@@ -588,7 +543,7 @@ def _size_findings(
         worse = sum(mean[kind, sizes[-1], name] < mean[kind, sizes[0], name] for kind, name in lines)
         yield Finding(
             "SI's shift grows with the attack",
-            bool(worse == len(lines)),
+            worse == len(lines),
             f"it is further down at {sizes[-1]:.0%} than at {sizes[0]:.0%} in {worse} of {len(lines)} comparisons",
         )
     large = [(kind, share) for kind, share in cells if share > 0.15]
@@ -597,7 +552,7 @@ def _size_findings(
         behind = [sum(mean[(*cell, SI_DISCRETIZED)] < mean[(*cell, SI)] for cell in group) for group in (large, small)]
         yield Finding(
             "SI-discretized falls behind SI when the attack exceeds 15%",
-            bool(behind[0] == len(large) and behind[1] < len(small)),
+            behind[0] == len(large) and behind[1] < len(small),
             f"it is further down in {behind[0]} of {len(large)} attacks above 15%, and in {behind[1]} of {len(small)} "
             "up to there",
         )

@@ -9,7 +9,6 @@ within 0.01 of that one. "Pairs across" are the missing ratings of users of one 
 """
 
 import argparse
-import math
 import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from matplotlib.ticker import FuncFormatter
 from netsim import Probe, Simulation, Underlay, flash_crowd, link_failure, partition, rmse, router_outage
 from netsim.simulation import Script
 from scenarios import study
+from scenarios.arrivals import settled
 from scenarios.comparison import (
     COLOURS,
     Column,
@@ -32,6 +32,8 @@ from scenarios.comparison import (
     Report,
     band,
     ground,
+    in_seeds,
+    labelled,
     legend,
     logarithmic,
     new_figure,
@@ -218,10 +220,7 @@ def recovery(time: np.ndarray, rise: np.ndarray, end: float, near: float) -> flo
         When the fault ended, in seconds.
     near : float
     """
-    far = np.flatnonzero(~(rise <= near))
-    if len(far) == 0:
-        return 0.0
-    return math.nan if far[-1] == len(time) - 1 else max(0.0, float(time[far[-1] + 1]) - end)
+    return float(np.maximum(0.0, settled(time, rise, near) - end))  # NaN stays NaN
 
 
 def answer(measured: pd.DataFrame, period: float) -> str:
@@ -229,13 +228,11 @@ def answer(measured: pd.DataFrame, period: float) -> str:
     parts = []
     for label in (EARLY, MIDDLE):
         worst, across, times = (pivot(measured, label, name) for name in ("worst", "worst_across", "recovery"))
-        n_seeds = len(worst)
-        counted = "" if len(times) == n_seeds else f" in {len(times)} of {n_seeds} seeds"
         back = f"the network never comes back within {NEAR}"
         if len(times):
             back = (
                 f"it takes {told(times, 0)} s ({times.mean() / period:.1f} periods) after it is healed until the "
-                f"network is back within {NEAR}{counted}"
+                f"network is back within {NEAR}{in_seeds(len(times), len(worst))}"
             )
         parts.append(
             f"A {label} raises the error by {told(worst, 3)} at worst ({told(across, 3)} for pairs across it), and "
@@ -278,9 +275,8 @@ def _draw_cut(ax: Axes, this: Comparison, time: np.ndarray, cut: Condition) -> N
         runs = this.curves(condition, column, time)
         band(ax, time, runs, label, shaded=column == "rmse_all", color=COLOURS[number], linestyle=line)
     logarithmic(ax, y=True)
-    ax.set_ylabel("RMSE on missing ratings (rating points)")
-    ax.set_xlabel("Simulated time (s)")
-    ax.set_title("A cut in the middle third; bands: one deviation over seeds", loc="left", fontsize="medium")
+    title = "A cut in the middle third; bands: one deviation over seeds"
+    labelled(ax, "Simulated time (s)", "RMSE on missing ratings (rating points)", title)
     legend(ax)
 
 
@@ -295,9 +291,8 @@ def _draw_rises(ax: Axes, this: Comparison, time: np.ndarray, faults: Sequence[C
         band(ax, time, rise, each.label, color=COLOURS[number], linestyle=line)
     ax.set_yscale("symlog", linthresh=0.02, subs=(2, 5))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.set_ylabel("RMSE above no fault (rating points)")
-    ax.set_xlabel("Simulated time (s)")
-    ax.set_title("Rise under each fault; lines: thirds of the run", loc="left", fontsize="medium")
+    title = "Rise under each fault; lines: thirds of the run"
+    labelled(ax, "Simulated time (s)", "RMSE above no fault (rating points)", title)
     legend(ax)
 
 

@@ -15,21 +15,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from algorithms.attacks import (
-    Attack,
-    hit_rate,
-    inject,
-    mean_prediction_shift,
-    number_of_profiles,
-    simulated_target,
-)
-from algorithms.attacks.profiles import Kind
+from algorithms.attacks import simulated_target
 from algorithms.synthetic import (
     BREAKPOINTS,
     Recommender,
@@ -37,9 +29,20 @@ from algorithms.synthetic import (
     missing_not_at_random,
     recommender,
 )
-from scenarios import boxes, comparison, study
-from scenarios.completion import LAMBDAS, METHODS, Completed, complete, held_out_also, held_out_cells, methods
-from scenarios.replications import SECONDS, Finding, Part, Replications, Row, grid, parser, summarize
+from scenarios import attacks, boxes, study
+from scenarios.attacks import ATTACKS, KINDS, NONE
+from scenarios.completion import (
+    LAMBDAS,
+    METHODS,
+    Completed,
+    add_lambdas,
+    complete,
+    fit_rows,
+    held_out_cells,
+    in_order,
+    methods,
+)
+from scenarios.replications import Finding, Part, Replications, Row, counted, grid, parser, summarize
 
 __all__ = ["LOSSES", "MAIN", "REFERENCE", "Settings", "Task", "golden", "main", "measure", "simulated", "tasks"]
 
@@ -60,8 +63,6 @@ LOSSES = ("rdmc_absolute", "rdmc_truncated")
 THREE_LOSSES = ("rdmc_pseudo_huber", *LOSSES)
 RDMC, LIBERAL, SI, DISCRETIZED, MEDIAN, MODE = *MAIN[:5], MAIN[6]
 MECHANISMS = ("mnar", "mcar")
-ATTACKS = ("average", "reverse_bandwagon", "love_hate")
-NONE = "none"
 #: Numbers of replications in the paper: all, and of Figures 10 and 11.
 PAPER, PAPER_LOSSES = 100, 50
 MNAR, MCAR = MECHANISMS
@@ -86,11 +87,7 @@ TITLES: dict[Any, str] = {
     MNAR: "MNAR",
     MCAR: "MCAR",
     NONE: "no attack",
-    "average": "average attack",
-    "reverse_bandwagon": "reverse bandwagon",
-    "love_hate": "love/hate",
-    "bandwagon": "bandwagon",
-    "random": "random",
+    **attacks.TITLES,
 }
 
 # Purposes of draws, each a stream of its own: [seed, replication, purpose].
@@ -208,60 +205,32 @@ def measure(task: Task, settings: Settings) -> list[Row]:
         )
 
     before = completed(data.observed, held_out)
-    rows = [row for name, done in before.items() for row in _of_errors(name, done, data)]
+    rows = [row for done in before.values() for row in _of_errors(done, data)]
     if not task.attacks:
         return rows
     target = simulated_target(data.observed, data.world.shifts, data.world.largest_shift)
-    n_profiles = number_of_profiles(data.observed, target, settings.profiles_share)
     for kind in task.attacks:
-        attack = Attack(
-            kind,  # type: ignore[arg-type]
-            filler_share=settings.filler_share,
-            n_selected=settings.n_selected,
-            min_ratings=settings.min_ratings,
-        )
-        profiles = attack.profiles(
+        matrix, cells = attacks.attacked(
             data.observed,
             target,
-            n_profiles=n_profiles,
-            seed=[*seed, PROFILES],
+            kind,
+            held_out,
+            settings,
+            share=settings.profiles_share,
             categories=data.world.categories,
+            seeds=([*seed, PROFILES], [*seed, HELD_OUT_OF_PROFILES]),
         )
-        matrix = inject(data.observed, profiles)
-        cells = held_out_also(held_out, matrix, n_before=settings.n_users, seed=[*seed, HELD_OUT_OF_PROFILES])
-        after = completed(matrix, cells)
-        for name, done in after.items():
-            rows += _of_attack(kind, before[name], done, data, target, settings.n_listed)
+        for name, done in completed(matrix, cells).items():
+            rows += attacks.shift_rows(
+                before[name], done, data.observed, target, n_listed=settings.n_listed, attack=kind
+            )
     return rows
 
 
-def _of_errors(name: str, done: Completed, data: Simulated) -> Iterator[Row]:
-    yield _row(NONE, name, "mae", float(np.abs(done.matrix - data.world.complete)[data.missing].mean()))
-    yield from _of_fit(NONE, name, done)
-
-
-def _of_attack(
-    kind: str, before: Completed, after: Completed, data: Simulated, target: int, n_listed: int
-) -> Iterator[Row]:
-    name, genuine = after.method, after.matrix[: len(data.observed)]
-    missing = data.missing[:, target]
-    shift = mean_prediction_shift(before.matrix[:, target], genuine[:, target], missing)
-    rates = [hit_rate(each, ~data.missing, target, n=n_listed) for each in (before.matrix, genuine)]
-    yield _row(kind, name, "prediction_shift", shift)
-    yield _row(kind, name, "hit_rate", rates[1])
-    yield _row(kind, name, "hit_rate_change", rates[1] - rates[0])
-    yield from _of_fit(kind, name, after)
-
-
-def _of_fit(attack: str, name: str, done: Completed) -> Iterator[Row]:
-    if METHODS[name].tuned:
-        yield _row(attack, name, "lam", done.lam)
-        yield _row(attack, name, "n_iter", float(done.n_iter))
-    yield _row(attack, name, SECONDS, done.cpu_seconds)
-
-
-def _row(attack: str, method: str, metric: str, value: float) -> Row:
-    return {"attack": attack, "method": method, "metric": metric, "value": value}
+def _of_errors(done: Completed, data: Simulated) -> Iterator[Row]:
+    error = float(np.abs(done.matrix - data.world.complete)[data.missing].mean())
+    yield {"attack": NONE, "method": done.method, "metric": "mae", "value": error}
+    yield from fit_rows(done, attack=NONE)
 
 
 # -- the scenario --------------------------------------------------------------------------------------------------
@@ -280,10 +249,10 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--mechanisms", type=_mechanisms, default="mnar,mcar", metavar="NAME,...", help="mnar, mcar")
     made.add_argument(
         "--attacks",
-        type=_attacks,
-        default="average,reverse_bandwagon,love_hate",
+        type=attacks.kinds,
+        default=",".join(ATTACKS),
         metavar="KIND,...",
-        help=f"of {', '.join(get_args(Kind))}; or none",
+        help=f"of {', '.join(KINDS)}; or none",
     )
     made.add_argument(
         "--methods", type=methods, default=",".join(MAIN), metavar="NAME,...", help=f"of {', '.join(METHODS)}"
@@ -294,16 +263,7 @@ def _parser() -> argparse.ArgumentParser:
         default=True,
         help=f"Figures 10 and 11: RDMC's other losses, 5 categories, in the first {PAPER_LOSSES} replications",
     )
-    made.add_argument(
-        "--lambdas",
-        type=comparison.numbers,
-        default=argparse.SUPPRESS,
-        metavar="L,...",
-        help="fractions of the largest singular value to choose from (default: the paper's, ten from 0.01 to 1)",
-    )
-    made.add_argument(
-        "--splits", type=study.at_least(1), default=5, metavar="N", help="splits that choose lambda, of 10%% each"
-    )
+    add_lambdas(made)
     attack = made.add_argument_group("attacks")
     attack.add_argument(
         "--profiles",
@@ -312,18 +272,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SHARE",
         help="fake profiles, as a share of the target's ratings",
     )
-    attack.add_argument(
-        "--fillers", type=study.share, default=0.1, metavar="SHARE", help="of the other items that a fake profile rates"
-    )
-    attack.add_argument(
-        "--selected", type=study.at_least(1), default=10, metavar="N", help="items that a bandwagon selects"
-    )
-    attack.add_argument(
-        "--min-ratings", type=study.at_least(1), default=20, metavar="N", help="that a reverse bandwagon's items have"
-    )
-    attack.add_argument(
-        "--listed", type=study.at_least(1), default=10, metavar="N", help="length of a list, for the hit rate"
-    )
+    attacks.add_arguments(attack)
     made.add_argument(
         "--golden",
         type=Path,
@@ -344,19 +293,7 @@ def _categories(text: str) -> list[int]:
 
 
 def _mechanisms(text: str) -> list[str]:
-    return _names(text, MECHANISMS)
-
-
-def _attacks(text: str) -> list[str]:
-    return [] if text == NONE else _names(text, get_args(Kind))
-
-
-def _names(text: str, valid: Sequence[str]) -> list[str]:
-    """Argument type: distinct names, separated by commas."""
-    chosen = text.split(",")
-    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(valid):
-        raise argparse.ArgumentTypeError(f"expected distinct names of {', '.join(valid)}, got {text!r}")
-    return chosen
+    return study.names(text, MECHANISMS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -501,33 +438,17 @@ def _metric(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows[rows["metric"] == metric]
 
 
-def _order(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same, with methods and numbers of categories in their order."""
-    by_method = rows["method"].map({name: at for at, name in enumerate(METHODS)})
-    return (
-        rows.assign(_method=by_method).sort_values(["n_categories", "_method"], kind="stable").drop(columns="_method")
-    )
-
-
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """Means to mark in a figure: a row for each condition and method."""
-    if rows.empty:
-        return rows
-    by = [name for name in rows.columns if name not in ("replication", "value")]
-    return rows.groupby(by, sort=False)["value"].mean().reset_index()
+    return summarize(rows).rename(columns={"mean": "value"})
 
 
 def _number(rows: pd.DataFrame) -> str:
-    n = rows["replication"].nunique()
-    return f"{n} replication{'s' if n != 1 else ''}"
+    return counted(rows["replication"].nunique(), "replication")
 
 
 def _figure_2(errors: pd.DataFrame, reference: pd.DataFrame) -> Part:
-    errors = _order(errors)
-    tables = []
-    for mechanism in dict.fromkeys(errors["mechanism"]):
-        here, there = (each[each["mechanism"] == mechanism] for each in (errors, reference))
-        tables.append(f"{TITLES[mechanism]}\n" + _table(here, there, across="n_categories"))
+    errors = in_order(errors, "n_categories")
     figure = boxes.panels(
         errors,
         rows_by="mechanism",
@@ -539,7 +460,18 @@ def _figure_2(errors: pd.DataFrame, reference: pd.DataFrame) -> Part:
         sharey=False,
     )
     title = f"Figure 2: MAE over all missing ratings without an attack, {_number(errors)}; mean (standard error)"
-    return Part("figure2", title, "\n\n".join(tables), list(_error_findings(errors)), figure)
+    text = _tables(errors, reference, "mechanism")
+    return Part("figure2", title, text, list(_error_findings(errors)), figure)
+
+
+def _tables(rows: pd.DataFrame, reference: pd.DataFrame, by: str, *, signed: bool = False) -> str:
+    """A table for each value of a column."""
+    shown = []
+    for level in dict.fromkeys(rows[by]):
+        here, there = (each[each[by] == level] for each in (rows, reference))
+        title = TITLES[level][0].upper() + TITLES[level][1:]
+        shown.append(f"{title}\n" + _table(here, there, across="n_categories", signed=signed))
+    return "\n\n".join(shown)
 
 
 def _table(here: pd.DataFrame, there: pd.DataFrame, *, across: str, places: int = 3, signed: bool = False) -> str:
@@ -558,11 +490,7 @@ def _table(here: pd.DataFrame, there: pd.DataFrame, *, across: str, places: int 
 def _of_shifts(
     number: int, mechanism: str, shifts: pd.DataFrame, reference: pd.DataFrame, everything: pd.DataFrame
 ) -> Part:
-    shifts = _order(shifts)
-    tables = []
-    for attack in dict.fromkeys(shifts["attack"]):
-        here, there = (each[each["attack"] == attack] for each in (shifts, reference))
-        tables.append(TITLES[attack].capitalize() + "\n" + _table(here, there, across="n_categories", signed=True))
+    shifts = in_order(shifts, "n_categories")
     figure = boxes.panels(
         shifts,
         rows_by="attack",
@@ -578,15 +506,11 @@ def _of_shifts(
         "mean (standard error)"
     )
     found = _shift_findings(shifts) if mechanism == MNAR else _mcar_findings(everything)
-    return Part(f"figure{number}", title, "\n\n".join(tables), list(found), figure)
+    return Part(f"figure{number}", title, _tables(shifts, reference, "attack", signed=True), list(found), figure)
 
 
 def _of_hits(mechanism: str, changes: pd.DataFrame) -> Part:
-    changes = _order(changes)
-    tables = []
-    for attack in dict.fromkeys(changes["attack"]):
-        here = changes[changes["attack"] == attack]
-        tables.append(TITLES[attack].capitalize() + "\n" + _table(here, here[:0], across="n_categories", signed=True))
+    changes = in_order(changes, "n_categories")
     figure = boxes.panels(
         changes,
         rows_by="attack",
@@ -599,7 +523,8 @@ def _of_hits(mechanism: str, changes: pd.DataFrame) -> Part:
         f"Beside it: change of the target's hit rate in lists of the users who have not rated it, {TITLES[mechanism]}, "
         f"{_number(changes)}; mean (standard error)"
     )
-    return Part(f"hit_rate_{mechanism}", title, "\n\n".join(tables), list(_hit_findings(changes)), figure)
+    text = _tables(changes, changes[:0], "attack", signed=True)
+    return Part(f"hit_rate_{mechanism}", title, text, list(_hit_findings(changes)), figure)
 
 
 def _of_losses(rows: pd.DataFrame) -> list[Part]:
@@ -608,8 +533,8 @@ def _of_losses(rows: pd.DataFrame) -> list[Part]:
     # Only replications that have all losses.
     has = measured.groupby("replication")["method"].nunique()
     complete_ones = has.index[has == len(THREE_LOSSES)]
-    measured = _order(measured[measured["replication"].isin(complete_ones)])
-    iterations = _order(_metric(rows, "n_iter"))
+    measured = in_order(measured[measured["replication"].isin(complete_ones)], "n_categories")
+    iterations = in_order(_metric(rows, "n_iter"), "n_categories")
     iterations = iterations[iterations["replication"].isin(complete_ones)]
     if measured.empty:
         return []
@@ -811,7 +736,7 @@ def _hit_findings(changes: pd.DataFrame) -> Iterator[Finding]:
     lost = min(-mean[SI], -mean[DISCRETIZED])
     yield Finding(
         "after an attack SI would recommend the target to far fewer users",
-        bool(lost > 0.1 and abs(mean[RDMC]) < lost),
+        lost > 0.1 and abs(mean[RDMC]) < lost,
         f"the hit rate changes by {mean[SI]:+.3f} with SI, {mean[DISCRETIZED]:+.3f} with SI-discretized and "
         f"{mean[RDMC]:+.3f} with RDMC on average",
     )
@@ -842,7 +767,7 @@ def _iteration_findings(rows: pd.DataFrame) -> Iterator[Finding]:
     shown = ", ".join(f"{METHODS[name].title.removeprefix('RDMC-')} {mean[name]:.1f}" for name in THREE_LOSSES)
     yield Finding(
         "the pseudo-Huber loss needs fewer iterations",
-        bool(mean[THREE_LOSSES[0]] < min(mean[name] for name in LOSSES)),
+        mean[THREE_LOSSES[0]] < min(mean[name] for name in LOSSES),
         f"on average {shown}",
     )
 

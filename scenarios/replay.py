@@ -15,13 +15,10 @@ from algorithms.learning import Learning
 from algorithms.metrics import rmse
 from algorithms.prediction import Predictor
 from algorithms.ratings import Ratings
-from algorithms.sequential import Sequential
-from netsim import Arrivals, Result, World, barabasi_albert
+from netsim import Arrivals, Result
 from scenarios import movielens, study
 from scenarios.comparison import (
     COLOURS,
-    DELAY,
-    LOSS,
     Column,
     Comparison,
     Report,
@@ -30,12 +27,13 @@ from scenarios.comparison import (
     new_figure,
     pivot,
     told,
+    world,
 )
+from scenarios.synthetic import sequential
 
 __all__ = ["ALL", "BEFORE", "NEW", "REPLAY", "Parts", "batch_errors", "cut", "learning_defaults", "run"]
 
 REPLAY = "replay"
-PIECE = 1_000_000  # updates of the sequential form at once, so that no array is as long as the run
 
 
 def learning_defaults() -> dict[str, Any]:
@@ -52,17 +50,7 @@ def run(args: argparse.Namespace) -> int:
     arrivals = Arrivals.replay(ratings, span=float(np.nextafter(args.until, 0.0)))
     this = Comparison("arrivals", args, report=lambda done: report(done, ratings), n_conditions=1)
     for seed in args.seeds:
-        world = World(
-            ratings,
-            barabasi_albert(args.places, 3, seed=seed),
-            user_broadcast=args.period,
-            router_broadcast=args.period,
-            delay=DELAY,
-            loss=LOSS,
-            learning=study.learning(args),
-            arrivals=arrivals,
-        )
-        this.measure(REPLAY, seed, world, [])
+        this.measure(REPLAY, seed, world(ratings, args, seed).replace(arrivals=arrivals), [])
     return this.finish()
 
 
@@ -103,9 +91,7 @@ def batch_errors(parts: Parts, learning: Learning, updates: int, seed: int) -> n
         How many it makes on the training ratings.
     seed : int
     """
-    made = Sequential(parts.train, learning, seed)
-    for first in range(0, updates, PIECE):
-        made.run(min(PIECE, updates - first))
+    made = sequential(parts.train, learning, updates, seed)
     test = parts.test
     errors = Predictor(parts.train)(made.user_profiles, made.item_profiles, test.user, test.item) - test.value
     # The test ratings stand in the order of all ratings.

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-import shlex
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
@@ -25,7 +24,7 @@ from joblib.externals.loky import ProcessPoolExecutor  # type: ignore[import-unt
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from netsim.files import write_bytes, write_text
+from netsim.files import write_text
 from netsim.result import package_versions
 from scenarios import study
 
@@ -37,7 +36,7 @@ __all__ = [
     "Part",
     "Replications",
     "Row",
-    "aligned",
+    "counted",
     "grid",
     "parser",
     "spread",
@@ -57,7 +56,7 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_
 # -- arguments -----------------------------------------------------------------------------------------------------
 
 
-def parser(name: str, description: str, *, replications: int, paper: int) -> argparse.ArgumentParser:
+def parser(name: str, description: str, *, replications: int, paper: int | None = None) -> argparse.ArgumentParser:
     """Parser with the arguments that every experiment takes.
 
     Parameters
@@ -68,8 +67,8 @@ def parser(name: str, description: str, *, replications: int, paper: int) -> arg
         What the scenario shows.
     replications : int
         Default number.
-    paper : int
-        The second seed paper's own number.
+    paper : int, optional
+        The second seed paper's own number, which `--paper` asks for; without it there is no such argument.
     """
     made = study.Parser(name, description)
     made.add_argument(
@@ -79,14 +78,15 @@ def parser(name: str, description: str, *, replications: int, paper: int) -> arg
         metavar="N",
         help="how many; those that the folder has from an earlier run are not made again",
     )
-    made.add_argument(
-        "--paper",
-        action="store_const",
-        const=paper,
-        default=argparse.SUPPRESS,
-        dest="replications",
-        help=f"as many as in the paper, {paper} (default: as many as --replications says)",
-    )
+    if paper is not None:
+        made.add_argument(
+            "--paper",
+            action="store_const",
+            const=paper,
+            default=argparse.SUPPRESS,
+            dest="replications",
+            help=f"as many as in the paper, {paper} (default: as many as --replications says)",
+        )
     made.add_argument(
         "--seed", type=study.integer, default=1, metavar="N", help="seed of all chance; same seed, same bits"
     )
@@ -134,6 +134,10 @@ class Finding:
     claim: str
     holds: bool
     evidence: str
+
+    def __post_init__(self) -> None:
+        # numpy's own bool, which comparisons of means are, is no value of JSON
+        object.__setattr__(self, "holds", bool(self.holds))
 
     def __str__(self) -> str:
         return f"The paper: {self.claim}. Here: {'yes' if self.holds else 'no'}, {self.evidence}."
@@ -243,17 +247,12 @@ def grid(
             shown = spread(known, math.nan, places, signed=signed).rjust(len(referenced))
             line.append(cells.get((name, column), "-") + (f" | {shown}" if column in beside else ""))
         lines.append(line)
-    return aligned(lines)
+    return study.aligned(lines)
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> str:
-    """Cells as a table: the first column to the left, the others to the right."""
-    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-    shown = (
-        "  ".join([line[0].ljust(widths[0]), *(each.rjust(w) for each, w in zip(line[1:], widths[1:], strict=True))])
-        for line in lines
-    )
-    return "\n".join(line.rstrip() for line in shown)
+def counted(n: int, what: str) -> str:
+    """How many there are: 1 split, 2 splits."""
+    return f"{n} {what}{'s' if n != 1 else ''}"
 
 
 # -- the experiment ------------------------------------------------------------------------------------------------
@@ -352,19 +351,15 @@ class Replications:
             "replications.csv": measured.to_csv(index=False),
             "times.csv": rows[rows["metric"] == SECONDS].to_csv(index=False),
             "table.csv": table.to_csv(index=False),
-            "summary.json": _json(self._summary(parts)),
-            "configuration.json": _json(self._configuration()),
+            "summary.json": study.json_text(self._summary(parts)),
+            "configuration.json": study.json_text({**self._manifest, **study.invocation(self.name, self.args)}),
         }
         for part in parts:
             if part.figure is not None:
                 files[f"{part.name}.png"] = study.rendered(part.figure)
         out: Path = self.args.out
         self._remove_earlier_figures(files)
-        for name, content in files.items():
-            if isinstance(content, str):
-                write_text(out / name, content)
-            else:
-                write_bytes(out / name, content)
+        study.write(out, files)
         for part in parts:
             print(f"{part}\n")  # noqa: T201
         if not parts:
@@ -448,9 +443,9 @@ class Replications:
     def _keep(self, task: Any, rows: Sequence[Row]) -> None:
         self._folder.mkdir(exist_ok=True)
         if not Path(self.args.out, MANIFEST).is_file():
-            write_text(Path(self.args.out, MANIFEST), _json(self._manifest))
+            write_text(Path(self.args.out, MANIFEST), study.json_text(self._manifest))
         content = {"task": _plain(asdict(task)), "rows": [dict(row) for row in rows]}
-        write_text(self._file(task), _json(content))
+        write_text(self._file(task), study.json_text(content))
         self.results[task] = list(rows)
 
     def _file(self, task: Any) -> Path:
@@ -475,14 +470,6 @@ class Replications:
             "figures": [f"{part.name}.png" for part in parts if part.figure is not None],
             "findings": {part.name: [asdict(finding) for finding in part.findings] for part in parts},
         }
-
-    def _configuration(self) -> dict[str, Any]:
-        given = getattr(self.args, "given", [])
-        arguments = {
-            name: study.jsonable(value) for name, value in vars(self.args).items() if name not in ("given", "study")
-        }
-        command = shlex.join(["python", "-m", f"scenarios.{self.name}", *given])
-        return {**self._manifest, "command": command, "arguments": arguments}
 
 
 @contextmanager
@@ -551,7 +538,3 @@ def _differences(found: Any, wanted: Mapping[str, Any]) -> list[str]:
         elif there != value:
             told.append(f"{name} {there!r}, not {value!r}")
     return told
-
-
-def _json(content: Mapping[str, Any]) -> str:
-    return json.dumps(study.finite(dict(content)), indent=2) + "\n"

@@ -22,21 +22,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from netsim import Recommendations, Uniform, rmse
+from netsim import Recommendations, rmse
 from netsim.state import WISHES
 from scenarios import study
-from scenarios.churn import FATES, exponential
+from scenarios.churn import FATES, add_cycle, add_quit, exponential, lifetimes
 from scenarios.comparison import (
     COLOURS,
     Column,
     Comparison,
     Report,
     band,
+    distinct,
     ground,
+    labelled,
     legend,
     logarithmic,
     new_figure,
-    one_share,
     parser,
     pivot,
     points,
@@ -58,16 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     group.add_argument(
         "--available", type=availabilities, default="0.5,0.7,0.9,1", metavar="SHARE,...", help="of the time, routers"
     )
-    group.add_argument(
-        "--cycle",
-        type=study.positive,
-        default=10.0,
-        metavar="PERIODS",
-        help="mean time of a session online and one offline together, in broadcast periods",
-    )
-    group.add_argument(
-        "--quit", type=one_share, default=0.3, metavar="SHARE", help="of the routers that quit for good within --until"
-    )
+    add_cycle(group)
+    add_quit(group, 0.3)
     group.add_argument(
         "--retries", type=some_retries, default="0,2", metavar="N,...", help="how often a user asks again, 0 to 15"
     )
@@ -82,15 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def availabilities(text: str) -> list[float]:
     """Argument type: distinct shares > 0 and up to 1, separated by commas, in descending order."""
-    try:
-        chosen = sorted((float(part) for part in text.split(",")), reverse=True)
-    except ValueError:
-        chosen = []
-    if not chosen or not all(0 < each <= 1 for each in chosen) or len(set(chosen)) < len(chosen):
-        raise argparse.ArgumentTypeError(
-            f"expected distinct fractions above 0 and up to 1, such as 1 or 0.5,1, got {text!r}"
-        )
-    return chosen
+    return distinct(text, lambda each: 0 < each <= 1, "fractions above 0 and up to 1, such as 1 or 0.5,1")[::-1]
 
 
 def some_retries(text: str) -> list[int]:
@@ -132,7 +117,7 @@ def conditions(args: argparse.Namespace) -> list[Condition]:
         for retries in args.retries:
             label = f"{available:.0%} available, {_retries(retries)}"
             made.append(Condition(label, available, retries, STAY, {"router_churn": churn}))
-    lifetime, retries = Uniform(0.0, args.until / args.quit), args.retries[-1]
+    lifetime, retries = lifetimes(args), args.retries[-1]
     for fate, rehosting in FATES.items():
         changes = {"router_lifetime": lifetime, "rehosting": rehosting}
         made.append(Condition(f"{args.quit:.0%} quit, items {fate}, {_retries(retries)}", 1.0, retries, fate, changes))
@@ -323,9 +308,7 @@ def _draw_success(ax: Axes, measured: pd.DataFrame, compared: Sequence[Condition
         points(ax, x, values, _retries(retries), color=COLOURS[colour], marker=marker, linestyle=line)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.yaxis.set_major_formatter(PercentFormatter(100.0, decimals=0))
-    ax.set_xlabel("Time that a router is online")
-    ax.set_ylabel("Requests served")
-    ax.set_title("Served; bars: one deviation over seeds", loc="left", fontsize="medium")
+    labelled(ax, "Time that a router is online", "Requests served", "Served; bars: one deviation over seeds")
     legend(ax)
 
 
@@ -357,9 +340,8 @@ def _draw_responses(ax: Axes, this: Comparison, compared: Sequence[Condition]) -
         band(ax, at, np.array(runs), _named(each), color=colour, linestyle=line)
     logarithmic(ax, x=True)
     ax.yaxis.set_major_formatter(PercentFormatter(100.0, decimals=0))
-    ax.set_xlabel("Seconds since asking")
-    ax.set_ylabel("Requests served by then")
-    ax.set_title(f"When, with {_retries(retries)}; bands: one deviation", loc="left", fontsize="medium")
+    title = f"When, with {_retries(retries)}; bands: one deviation"
+    labelled(ax, "Seconds since asking", "Requests served by then", title)
     legend(ax)
 
 
@@ -369,9 +351,7 @@ def _draw_errors(ax: Axes, this: Comparison, compared: Sequence[Condition]) -> N
     for each, colour, line in _shown(compared):
         runs = np.array([_errors(this.result(each.label, seed).recommendations, edges) for seed in this.complete])
         band(ax, middle, runs, _named(each), color=colour, linestyle=line)
-    ax.set_xlabel("Simulated time (s)")
-    ax.set_ylabel("RMSE of predictions served (rating points)")
-    ax.set_title("Error of what is served", loc="left", fontsize="medium")
+    labelled(ax, "Simulated time (s)", "RMSE of predictions served (rating points)", "Error of what is served")
     legend(ax)
 
 

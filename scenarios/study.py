@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,7 +26,8 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from algorithms.learning import Learning, Schedule
-from netsim import Probe, Result, World, plots, simulate
+from algorithms.ratings import Ratings
+from netsim import LogNormal, Probe, Result, World, barabasi_albert, plots, simulate
 from netsim.files import write_bytes, write_text
 from netsim.result import ARRAYS, HEAD, TABLES
 
@@ -37,21 +38,29 @@ __all__ = [
     "Parser",
     "Study",
     "add_learning",
+    "add_network",
+    "add_out",
+    "aligned",
     "at_least",
     "cell",
     "figures",
     "finite",
     "holds_run",
     "integer",
+    "invocation",
+    "json_text",
     "jsonable",
     "learning",
     "listed",
     "main",
     "make_folder",
+    "names",
     "parser",
     "positive",
     "rendered",
     "share",
+    "world",
+    "write",
 ]
 
 
@@ -114,14 +123,25 @@ def parser(name: str, description: str, *, until: float, out: str) -> argparse.A
         metavar="SECONDS",
         help="simulated time between two measurements (default: a fiftieth of --until)",
     )
-    made.add_argument(
+    add_out(made, out)
+    return made
+
+
+def add_out(to: argparse.ArgumentParser, out: str) -> None:
+    """Add the argument that names the folder for what is written."""
+    to.add_argument(
         "--out",
         type=Path,
         default=Path(out),
         metavar="DIR",
         help="folder for results; earlier ones there are replaced",
     )
-    return made
+
+
+def add_network(to: argparse._ActionsContainer, *, places: int) -> None:
+    """Add the arguments that `world` reads: number of places, and time between two broadcasts."""
+    to.add_argument("--places", type=at_least(4), default=places, metavar="P", help="places of the underlay")
+    to.add_argument("--period", type=positive, default=10.0, metavar="SECONDS", help="between two broadcasts of a node")
 
 
 def add_learning(to: argparse.ArgumentParser, defaults: Learning) -> None:
@@ -191,26 +211,46 @@ def listed(text: str) -> list[int]:
     return chosen if len(set(chosen)) == len(chosen) else []
 
 
+def names(text: str, valid: Collection[str]) -> list[str]:
+    """Distinct names of those that are valid, separated by commas; an error of an argument type where they are not."""
+    chosen = text.split(",")
+    unknown = [name for name in chosen if name not in valid]
+    if unknown or len(set(chosen)) < len(chosen):
+        wrong = f"{unknown[0]!r}" if unknown else f"{text!r}, which names one twice"
+        raise argparse.ArgumentTypeError(f"expected distinct names of {', '.join(valid)}, got {wrong}")
+    return chosen
+
+
 def positive(text: str) -> float:
     """Argument type: a number > 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"expected a number > 0, got {text!r}")
-    return value
+    return _number(text, lambda value: value > 0, "a number > 0")
 
 
 def share(text: str) -> float:
     """Argument type: a number in [0, 1]."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"expected a number in [0, 1], got {text!r}")
-    return value
+    return _number(text, lambda value: 0 <= value <= 1, "a number in [0, 1]")
+
+
+def _number(text: str, fits: Callable[[float], bool], expected: str) -> float:
+    with suppress(ValueError):
+        if fits(value := float(text)):
+            return value
+    raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+
+
+def world(
+    ratings: Ratings, args: argparse.Namespace, *, seed: int, delay: LogNormal, loss: float, learning: Learning
+) -> World:
+    """Ratings on a Barabasi-Albert underlay of `--places`, where each node broadcasts once in a `--period`."""
+    return World(
+        ratings,
+        barabasi_albert(args.places, 3, seed=seed),
+        user_broadcast=args.period,
+        router_broadcast=args.period,
+        delay=delay,
+        loss=loss,
+        learning=learning,
+    )
 
 
 @dataclass
@@ -293,9 +333,9 @@ class Study:
             summary["runs"] = runs
         out: Path = self.args.out
         written = ["summary.json", "probes.csv", "configuration.json", *([f"{RUNS}/"] if self._folders else [])]
-        write_text(out / "summary.json", json.dumps(finite(summary), indent=2) + "\n")
+        write_text(out / "summary.json", json_text(summary))
         write_text(out / "probes.csv", self._probe_table().to_csv(index=False))
-        write_text(out / "configuration.json", json.dumps(finite(self._configuration()), indent=2) + "\n")
+        write_text(out / "configuration.json", json_text(self._configuration()))
         figure = self._draw()
         if figure is None:
             (out / "convergence.png").unlink(missing_ok=True)  # that of an earlier run
@@ -360,10 +400,7 @@ class Study:
         first = next(iter(self.results.values()))
         return {
             "scenario": self.name,
-            "command": shlex.join(["python", "-m", f"scenarios.{self.name}", *getattr(self.args, "given", [])]),
-            "arguments": {
-                name: jsonable(value) for name, value in vars(self.args).items() if name not in ("given", "study")
-            },
+            **invocation(self.name, self.args),
             "seed": first.seed,
             "versions": first.versions,
             "runs": {label: folder.relative_to(self.args.out).as_posix() for label, folder in self._folders.items()},
@@ -527,13 +564,19 @@ def _table(runs: dict[str, dict[str, Any]], summary: dict[str, Any]) -> str:
     if len(runs) > 1:
         columns["together"] = {name: value for name, value in summary.items() if name != "runs"}
     names = [name for name in summary if name not in ("runs", "interrupted")]
-    cells = [["", *columns]] + [[name, *(cell(column.get(name)) for column in columns.values())] for name in names]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-        for row in cells
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    return aligned(
+        [["", *columns], *([name, *(cell(column.get(name)) for column in columns.values())] for name in names)]
+    )
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Cells as a table: the first column to the left, the others to the right."""
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    shown = (
+        "  ".join([line[0].ljust(widths[0]), *(each.rjust(w) for each, w in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    )
+    return "\n".join(line.rstrip() for line in shown)
 
 
 def cell(value: Any) -> str:
@@ -543,6 +586,27 @@ def cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4f}" if abs(value) < 10 else f"{value:,.1f}"
+
+
+def invocation(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """The command of a scenario, and its arguments, for `configuration.json`."""
+    given = {key: jsonable(value) for key, value in vars(args).items() if key not in ("given", "study")}
+    command = shlex.join(["python", "-m", f"scenarios.{name}", *getattr(args, "given", [])])
+    return {"command": command, "arguments": given}
+
+
+def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files of texts and images to a folder, each whole or not at all."""
+    for name, content in files.items():
+        if isinstance(content, str):
+            write_text(folder / name, content)
+        else:
+            write_bytes(folder / name, content)
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Content of a JSON file, with null for what JSON has no number for."""
+    return json.dumps(finite(dict(content)), indent=2) + "\n"
 
 
 def jsonable(value: Any) -> Any:

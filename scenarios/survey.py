@@ -20,10 +20,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from algorithms.synthetic import Survey, abandoned, careless, survey
-from scenarios import boxes, comparison, study
-from scenarios.completion import LAMBDAS, METHODS, Completed, complete, held_out_cells, methods
+from scenarios import boxes, study
+from scenarios.completion import (
+    LAMBDAS,
+    METHODS,
+    Completed,
+    add_lambdas,
+    complete,
+    fit_rows,
+    held_out_cells,
+    in_order,
+    methods,
+)
 from scenarios.rating_simulation import REFERENCE
-from scenarios.replications import SECONDS, Finding, Part, Replications, Row, grid, parser, spread, summarize
+from scenarios.replications import Finding, Part, Replications, Row, counted, grid, parser, spread, summarize
 
 __all__ = ["MAIN", "Settings", "Simulated", "Task", "findings", "main", "measure", "parts", "simulated", "tasks"]
 
@@ -184,10 +194,7 @@ def measure(task: Task, settings: Settings) -> list[Row]:
 def _rows(done: Completed, data: Simulated) -> Iterator[Row]:
     error = float(np.abs(done.matrix - data.world.complete)[data.judged].mean())
     yield {"method": done.method, "metric": "mae", "value": error}
-    if METHODS[done.method].tuned:
-        yield {"method": done.method, "metric": "lam", "value": done.lam}
-        yield {"method": done.method, "metric": "n_iter", "value": float(done.n_iter)}
-    yield {"method": done.method, "metric": SECONDS, "value": done.cpu_seconds}
+    yield from fit_rows(done)
 
 
 # -- the scenario --------------------------------------------------------------------------------------------------
@@ -222,16 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--methods", type=methods, default=",".join(MAIN), metavar="NAME,...", help=f"of {', '.join(METHODS)}"
     )
-    made.add_argument(
-        "--lambdas",
-        type=comparison.numbers,
-        default=argparse.SUPPRESS,
-        metavar="L,...",
-        help="fractions of the largest singular value to choose from (default: the paper's, ten from 0.01 to 1)",
-    )
-    made.add_argument(
-        "--splits", type=study.at_least(1), default=5, metavar="N", help="splits that choose lambda, of 10%% each"
-    )
+    add_lambdas(made)
     return made
 
 
@@ -319,7 +317,7 @@ def parts(rows: pd.DataFrame) -> list[Part]:
 
 
 def _figure(errors: pd.DataFrame, n_items: int, abandonment: float) -> Part:
-    here = _order(_of(errors, n_items, abandonment))
+    here = in_order(_of(errors, n_items, abandonment), "careless", "n_categories")
     titles = _titles(here)
     tables = [
         f"{titles[share].capitalize()}\n" + grid(summarize(each), down="method", across="n_categories", titles=titles)
@@ -329,11 +327,10 @@ def _figure(errors: pd.DataFrame, n_items: int, abandonment: float) -> Part:
         here, rows_by="careless", columns_by="n_categories", titles=titles, label="MAE, categories", sharey=True
     )
     number = FIGURES.get((n_items, abandonment))
-    n = here["replication"].nunique()
+    n = counted(here["replication"].nunique(), "replication")
     title = (
         f"{f'Figure {number}' if number else 'Beside the figures'}: {n_items} items, {abandonment:.0%} abandon the "
-        f"survey; MAE over missing answers of who is not careless, {n} replication{'s' if n != 1 else ''}; mean "
-        "(standard error)"
+        f"survey; MAE over missing answers of who is not careless, {n}; mean (standard error)"
     )
     name = f"figure{number}" if number else f"survey_{n_items}_items_{abandonment:g}".replace(".", "-")
     return Part(name, title, "\n\n".join(tables), list(findings(errors, n_items, abandonment)), figure)
@@ -341,16 +338,6 @@ def _figure(errors: pd.DataFrame, n_items: int, abandonment: float) -> Part:
 
 def _of(errors: pd.DataFrame, n_items: int, abandonment: float) -> pd.DataFrame:
     return errors[(errors["n_items"] == n_items) & (errors["abandonment"] == abandonment)]
-
-
-def _order(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same, with careless shares, numbers of categories and methods in their order."""
-    by_method = rows["method"].map({name: at for at, name in enumerate(METHODS)})
-    return (
-        rows.assign(_method=by_method)
-        .sort_values(["careless", "n_categories", "_method"], kind="stable")
-        .drop(columns="_method")
-    )
 
 
 def _titles(rows: pd.DataFrame) -> dict[Any, str]:
@@ -584,7 +571,7 @@ def _of_few_iterations(found: _Errors) -> Iterator[Finding]:
     )
     yield Finding(
         "with at most 10 iterations RDMC's MAE is at best similar, and mostly slightly higher",
-        bool((change > 0).mean() > 0.5 and change.min() > -0.01),
+        (change > 0).mean() > 0.5 and change.min() > -0.01,
         f"it is higher in {(change > 0).sum()} of {len(change)} comparisons, from {change.min():+.1%} to "
         f"{change.max():+.1%}",
     )

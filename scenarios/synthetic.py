@@ -11,13 +11,9 @@ errors.csv), which needs no truth. That error is least from 0.20 to 0.25.
 """
 
 import argparse
-import json
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -31,15 +27,15 @@ from tqdm import tqdm
 from algorithms.learning import Learning, Schedule
 from algorithms.metrics import factorization_rmse, rmse
 from algorithms.prediction import Predictor
+from algorithms.ratings import Ratings
 from algorithms.sequential import Sequential
 from algorithms.solvers import AlternatingLeastSquares
 from algorithms.synthetic import LowRank, low_rank, noise_weight, oracle_rate
-from netsim import LogNormal, Result, World, barabasi_albert, simulate
-from netsim.files import write_bytes, write_text
+from netsim import LogNormal, Result, World, simulate
 from netsim.result import package_versions
 from scenarios import study
 
-__all__ = ["draw", "main", "summarize"]
+__all__ = ["draw", "main", "sequential", "summarize"]
 
 GENERATORS = ("uniform", "gaussian")
 METHODS = {"network": "network", "sequential": "sequential", "als": "ALS", "oracle": "oracle rate"}
@@ -87,13 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     group.add_argument(
         "--loss", type=study.share, default=0.01, metavar="SHARE", help="messages dropped by the network"
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("out/synthetic"),
-        metavar="DIR",
-        help="folder for results; earlier ones there are replaced",
-    )
+    study.add_out(parser, "out/synthetic")
     return study.main(parser, run, argv)
 
 
@@ -150,15 +140,8 @@ def case(args: argparse.Namespace, generator: Any, size: int, seed: int) -> Case
         rate=args.rate,
         schedule=Schedule("exponential", args.half_life),
     )
-    world = World(
-        data.train,
-        barabasi_albert(args.places, 3, seed=seed),
-        user_broadcast=args.period,
-        router_broadcast=args.period,
-        delay=LogNormal(median=0.07, sigma=0.8),
-        loss=args.loss,
-        learning=learning,
-    )
+    delay = LogNormal(median=0.07, sigma=0.8)
+    world = study.world(data.train, args, seed=seed, delay=delay, loss=args.loss, learning=learning)
     return Case(generator, size, seed, data, world)
 
 
@@ -202,7 +185,7 @@ class Table:
         begun, learning = bar.n, this.world.learning
         result = network(this, self.args.until, lambda share: bar.update(begun + this.size**2 * share / 2 - bar.n))
         updates = int(result.user_updates.sum() + result.item_updates.sum())
-        own = sequential(this, updates)
+        own = sequential(this.data.train, learning, updates, this.seed)
         als = AlternatingLeastSquares(
             learning.rank, lam=learning.lam, regularization=learning.regularization, seed=this.seed
         ).fit(this.data.train)
@@ -242,17 +225,20 @@ class Table:
         rule = RULE.format(shrinkage=args.shrinkage)
         summary = {
             "rule": rule,
-            "rows": study.finite(table.to_dict("records")),
+            "rows": table.to_dict("records"),
             "wall_seconds": round(seconds, 1),
             "interrupted": self._stopped,
         }
-        write_text(out / "errors.csv", measured.to_csv(index=False))
-        write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-        write_text(out / "configuration.json", json.dumps(self._configuration(), indent=2) + "\n")
-        write_bytes(out / "errors.png", _figure(table))
+        files: dict[str, str | bytes] = {
+            "errors.csv": measured.to_csv(index=False),
+            "summary.json": study.json_text(summary),
+            "configuration.json": study.json_text(self._configuration()),
+            "errors.png": _figure(table),
+        }
+        study.write(out, files)
         print(_text(table))  # noqa: T201
         print(f"\n{rule}")  # noqa: T201
-        print(f"Written to {out} after {seconds:.0f} s: errors.csv, summary.json, configuration.json, errors.png")  # noqa: T201
+        print(f"Written to {out} after {seconds:.0f} s: {', '.join(files)}")  # noqa: T201
         diverged = measured[~np.isfinite(measured["truth_rmse"])]
         if len(diverged):
             print(f"{len(diverged)} of {len(measured)} rows diverged; try a smaller --rate.")  # noqa: T201
@@ -261,11 +247,9 @@ class Table:
         return 130 if self._stopped else 0
 
     def _configuration(self) -> dict[str, Any]:
-        arguments = {name: value for name, value in vars(self.args).items() if name not in ("given", "study")}
         return {
             "scenario": "synthetic",
-            "command": shlex.join(["python", "-m", "scenarios.synthetic", *getattr(self.args, "given", [])]),
-            "arguments": {name: study.jsonable(value) for name, value in arguments.items()},
+            **study.invocation("synthetic", self.args),
             "versions": package_versions(),
             "worlds": self.worlds,
         }
@@ -290,12 +274,12 @@ def network(this: Case, until: float, progress: Callable[[float], None]) -> Resu
     return result
 
 
-def sequential(this: Case, updates: int) -> Sequential:
-    """Learn without a network, with so many updates, from the same first profiles.
+def sequential(ratings: Ratings, learning: Learning, updates: int, seed: int) -> Sequential:
+    """Learn without a network, with so many updates, from the first profiles that a network of this seed has.
 
     In pieces: each draw is its own, so the bits are those of one long run, and no array is as long as the run.
     """
-    made = Sequential(this.data.train, this.world.learning, this.seed)
+    made = Sequential(ratings, learning, seed)
     for first in range(0, updates, PIECE):
         made.run(min(PIECE, updates - first))
     return made
@@ -396,12 +380,7 @@ def _figure(table: pd.DataFrame) -> bytes:
     axes[0][0].set_ylim(bottom=0)
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3 if len(parts) == 1 else 5, frameon=False)
-    content = BytesIO()
-    try:
-        figure.savefig(content, dpi=150, format="png")
-    finally:
-        plt.close(figure)
-    return content.getvalue()
+    return study.rendered(figure)
 
 
 def _text(table: pd.DataFrame) -> str:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from matplotlib.image import imread
+
+from scenarios import study as base
 
 TINY = ["--users", "16", "--items", "12", "--places", "10", "--until", "60", "--seeds", "3,5"]
 
@@ -47,6 +50,15 @@ def study(name, out, argv=TINY):
     with redirect_stdout(StringIO()) as printed:
         status = importlib.import_module(f"scenarios.{name}").main([*argv, "--out", str(out)])
     return Study(name, out, printed.getvalue(), status)
+
+
+def arguments(name, argv=()):
+    """Arguments of a scenario, as it parses them."""
+    parsed = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "main", lambda parser, run, given=None: parsed.append(parser.parse_args(given)) or 0)
+        importlib.import_module(f"scenarios.{name}").main(list(argv))
+    return parsed[0]
 
 
 def mistake(name, argv, tmp_path, capsys):

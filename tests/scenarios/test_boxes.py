@@ -1,16 +1,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 from matplotlib.patches import PathPatch
 
 from scenarios.boxes import boxes, panels
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 def drawn(ax):

@@ -7,15 +7,9 @@ import pytest
 
 from algorithms.ratings import Ratings
 from scenarios import case_studies
-from scenarios.case_studies import Choices, Grids, choices, dots, histogram, in_order, lambda_note, split, strict
-from scenarios.completion import LAMBDAS, METHODS, complete, held_out_cells
+from scenarios.case_studies import Choices, Grids, choices, dots, histogram, lambda_note, split, strict
+from scenarios.completion import LAMBDAS, METHODS, Completed, complete, fit_rows, held_out_cells, in_order
 from scenarios.replications import SECONDS, parser
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -63,8 +57,10 @@ def test_an_item_without_a_training_rating_leaves():
 
 def test_the_error_is_the_mean_absolute_one(ratings):
     this = split(ratings, seed=3)
-    completed = np.full(this.train.shape, 2.5)
-    assert case_studies.test_error(completed, this) == pytest.approx(np.abs(this.truth - 2.5).mean())
+    done = Completed("mode", np.full(this.train.shape, 2.5), np.nan, 0, True, 0.25)
+    error, seconds = case_studies.error_rows({"mode": done}, this)
+    assert error == {"method": "mode", "metric": "mae", "value": pytest.approx(np.abs(this.truth - 2.5).mean())}
+    assert seconds == {"method": "mode", "metric": SECONDS, "value": 0.25}
 
 
 # -- fits ----------------------------------------------------------------------------------------------------------
@@ -82,17 +78,17 @@ def test_each_method_chooses_from_its_own_grid(ratings):
         (alone,) = complete(train, [name], lambdas=grids.of(name), **options).values()
         np.testing.assert_array_equal(done[name].matrix, alone.matrix)
         assert np.isnan(alone.lam) or alone.lam in grids.of(name)
-    rows = pd.DataFrame(case_studies.fit_rows(done["soft_impute"], attack="none"))
+    rows = pd.DataFrame(fit_rows(done["soft_impute"], attack="none"))
     assert list(rows["metric"]) == ["lam", "n_iter", SECONDS]
     assert set(rows["attack"]) == {"none"}
-    assert [row["metric"] for row in case_studies.fit_rows(done["mode"])] == [SECONDS]
+    assert [row["metric"] for row in fit_rows(done["mode"])] == [SECONDS]
 
 
 # -- arguments -----------------------------------------------------------------------------------------------------
 
 
 def chosen(*argv, default=None):
-    made = parser("some", "Some.", replications=3, paper=3)
+    made = parser("some", "Some.", replications=3)
     case_studies.add_arguments(made, default or Choices(), paper="")
     args = made.parse_args(argv)
     assert isinstance(args, argparse.Namespace)
@@ -164,6 +160,7 @@ def test_skewness_has_the_sign_of_the_longer_tail():
 def test_methods_are_put_in_order_and_rows_of_one_stay_so():
     rows = pd.DataFrame({"method": ["mode", "soft_impute", "mode"], "value": [1, 2, 3]})
     assert in_order(rows)["value"].tolist() == [2, 1, 3]
+    assert in_order(rows.assign(k=[5, 5, 3]), "k")["value"].tolist() == [3, 2, 1]
 
 
 # -- plots ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from netsim import OnOff
 from scenarios import churn
-from tests.scenarios.comparing import TINY, check_repeats, check_written, mistake, study
+from tests.scenarios.comparing import TINY, arguments, check_repeats, check_written, mistake, study
 
 SOME = [*TINY, "--down", "0.3"]
 NONE = "no churn"
@@ -120,8 +120,7 @@ def test_runs_that_diverge_are_told(tmp_path):
 
 def told(cost):
     """The answer for made-up costs of routers that keep their profiles, 30% of them down."""
-    args = churn_arguments()
-    compared = churn.conditions(args)
+    compared = churn.conditions(arguments("churn"))
     rows = [
         {
             "condition": each.label,
@@ -136,14 +135,6 @@ def told(cost):
         for seed in range(len(cost))
     ]
     return churn.answer(pd.DataFrame(rows), compared)
-
-
-def churn_arguments():
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(churn.study, "main", lambda parser, run, argv=None: made.append(parser.parse_args([])) or 0)
-        churn.main([])
-    return made[0]
 
 
 def test_the_claim_holds_where_the_mean_is_surely_near():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from scenarios import contacts
-from tests.scenarios.comparing import TINY, check_repeats, check_written, mistake, study
+from tests.scenarios.comparing import TINY, arguments, check_repeats, check_written, mistake, study
 
 SOME = [*TINY, "--lengths", "0.25,0.5"]
 GIVEN, LEARNED = "given", "learned"
@@ -149,11 +149,8 @@ def test_the_shortest_list_is_the_one_from_which_on_all_cost_little(costs, expec
 
 def told(**changed):
     """The answer for made-up numbers; `changed` are columns by kind, such as redrawn={"cost_time": 0.1}."""
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contacts.study, "main", lambda parser, run, argv=None: made.append(parser.parse_args([])) or 0)
-        contacts.main([])
-    compared = contacts.conditions(made[0])
+    args = arguments("contacts")
+    compared = contacts.conditions(args)
     plain = {"cost_time": 0.0, "cost_sent": 0.0, "coverage": 100.0, "lookups": 0.0, "finding": 0.0, "complete": 5.0}
     rows = [
         {"condition": each.label, "seed": seed, "kind": each.kind, "length": each.length, **plain}
@@ -161,7 +158,7 @@ def told(**changed):
         for each in compared
         for seed in (-1, 1)
     ]
-    return contacts.answer(pd.DataFrame(rows), compared, made[0])
+    return contacts.answer(pd.DataFrame(rows), compared, args)
 
 
 def test_the_answer_says_how_long_a_list_must_be_and_what_refreshing_gains():

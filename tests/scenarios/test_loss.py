@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from scenarios import loss
-from tests.scenarios.comparing import TINY, check_repeats, check_written, mistake, study
+from tests.scenarios.comparing import TINY, arguments, check_repeats, check_written, mistake, study
 
 SOME = [*TINY, "--loss", "0.3,0.7", "--bursts", "1,10"]
 NONE = "no loss"
@@ -100,8 +100,7 @@ def test_what_is_tolerated_is_the_highest_loss_up_to_which_all_cost_little(costs
 
 
 def test_the_answer_names_what_bursts_add():
-    args = loss_arguments()
-    compared = loss.conditions(args)
+    compared = loss.conditions(arguments("loss"))
     rows = [
         {
             "condition": each.label,
@@ -118,11 +117,3 @@ def test_the_answer_names_what_bursts_add():
     assert "independent: 30%; bursts of 1 period: 30%; bursts of 10 periods: 30%; bursts of 100 periods: 0%" in answer
     assert "+0.0300 ± 0.0000 for bursts of 100 periods" in answer
     assert "what is left of it is small" in answer
-
-
-def loss_arguments():
-    made = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loss.study, "main", lambda parser, run, argv=None: made.append(parser.parse_args([])) or 0)
-        loss.main([])
-    return made[0]

@@ -1,14 +1,8 @@
 """On small stand-ins, written as Coat and Yahoo! R3 are."""
 
-import json
-from contextlib import redirect_stdout
-from io import StringIO
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.image import imread
 
 from algorithms.datasets import yahoo_r3
 from algorithms.datasets.filters import missingness_study
@@ -17,15 +11,10 @@ from scenarios import missingness
 from scenarios.case_studies import split
 from scenarios.completion import complete, held_out_cells
 from scenarios.missingness import Settings, Task, measure, parts
+from tests.scenarios.experiments import check_report, experiment, mistake
 
 METHODS = ("rdmc_pseudo_huber", "rdmc_pseudo_huber_liberal", "soft_impute", "soft_impute_discretized", "mode")
 SMALL = ["--methods", ",".join(METHODS), "--splits", "1", "--lambdas", "0.1,0.3", "--replications", "2", "--seed", "7"]
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(autouse=True)
@@ -64,9 +53,7 @@ def ran(coat_folder, yahoo_folder, tmp_path_factory):
     """Folder, printed text and exit status of a small run of both."""
     out = tmp_path_factory.mktemp("missingness") / "out"
     folders = ["--coat", str(coat_folder), "--yahoo-r3", str(yahoo_folder), "--fewest", "8"]
-    with redirect_stdout(StringIO()) as printed:
-        status = missingness.main([*folders, *SMALL, "--jobs", "2", "--out", str(out)])
-    return out, printed.getvalue(), status
+    return experiment(missingness.main, [*folders, *SMALL, "--jobs", "2"], out)
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +62,9 @@ def rows(ran):
 
 
 def test_writes_tables_figures_and_findings_of_both(ran):
-    out, printed, status = ran
-    assert status == 0
     figures = {f"figure{number}_{name}" for number in (7, 8, 9) for name in ("coat", "yahoo_r3")}
-    assert {file.stem for file in out.glob("*.png")} == figures
-    assert all(imread(file).std() > 0 for file in out.glob("*.png"))
-    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert (summary["tasks"], summary["finished"]) == (8, 8)
-    assert {name: len(found) for name, found in summary["findings"].items()} == {
+    findings, printed = check_report(ran, figures=figures, tasks=8), ran[1]
+    assert {name: len(found) for name, found in findings.items()} == {
         name: {"7": 2, "8": 5, "9": 2}[name[6]] for name in figures
     }
     # Coat is not what the paper used, and Yahoo! R3 is.
@@ -130,11 +112,9 @@ def test_a_folder_may_stand_in_the_environment(yahoo_folder, monkeypatch, tmp_pa
 
 
 def test_without_data_it_says_where_to_get_them(tmp_path, capsys):
-    assert missingness.main(["--out", str(tmp_path / "out")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = mistake(missingness.main, [], tmp_path, capsys)
     for part in ("--coat", "--yahoo-r3", "cs.cornell.edu", "webscope", "environment variable COAT"):
         assert part in line
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -145,9 +125,7 @@ def test_without_data_it_says_where_to_get_them(tmp_path, capsys):
     ],
 )
 def test_a_wrong_folder_is_told_in_one_line(argv, said, tmp_path, capsys):
-    assert missingness.main([*argv, "--out", str(tmp_path / "out")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert said in mistake(missingness.main, argv, tmp_path, capsys)
 
 
 def test_other_data_in_the_same_folder_are_refused(coat_folder, yahoo_folder, tmp_path, capsys):

@@ -1,15 +1,10 @@
 """On a small stand-in: 60 users and 30 movies, written as MovieLens 100K is. Another two movies have few ratings."""
 
-import json
 import logging
-from contextlib import redirect_stdout
-from io import StringIO
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.image import imread
 
 from algorithms.attacks import Attack, hit_rate, inject, mean_prediction_shift, number_of_profiles, popular_targets
 from algorithms.datasets import movielens_100k
@@ -19,6 +14,7 @@ from scenarios import movielens_attack as study
 from scenarios.case_studies import split
 from scenarios.completion import complete, held_out_also, held_out_cells
 from scenarios.movielens_attack import ATTACKS, REFERENCE, SHARES, Settings, Task, measure, parts
+from tests.scenarios.experiments import check_report, experiment, mistake, value
 
 N_USERS, N_ITEMS = 60, 30
 METHODS = ("rdmc_pseudo_huber", "rdmc_pseudo_huber_liberal", "soft_impute", "soft_impute_discretized")
@@ -26,12 +22,6 @@ BASELINES = ("median", "discretized_median", "mode")
 LIBERAL = ("soft_impute_liberal", "soft_impute_discretized_liberal")
 OPTIONS = {"n_selected": 3, "min_ratings": 5}
 SMALL = ["--splits", "2", "--lambdas", "0.05,0.2", "--selected", "3", "--min-ratings", "5", "--seed", "4"]
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +51,7 @@ def ratings(data):
 def ran(data, tmp_path_factory):
     """Folder, printed text and exit status of a small run of everything."""
     out = tmp_path_factory.mktemp("attack") / "out"
-    with redirect_stdout(StringIO()) as printed:
-        status = study.main(["--data", str(data), *SMALL, "--jobs", "2", "--targets", "2", "--out", str(out)])
-    return out, printed.getvalue(), status
+    return experiment(study.main, ["--data", str(data), *SMALL, "--jobs", "2", "--targets", "2"], out)
 
 
 @pytest.fixture(scope="module")
@@ -71,30 +59,13 @@ def rows(ran):
     return pd.read_csv(ran[0] / "replications.csv", keep_default_na=False)
 
 
-def value(rows, **where):
-    for column, wanted in where.items():
-        rows = rows[rows[column] == wanted]
-    (only,) = rows["value"]
-    return only
-
-
 # -- what is written -----------------------------------------------------------------------------------------------
 
 
 def test_writes_tables_figures_and_findings(ran):
-    out, printed, status = ran
-    assert status == 0
-    figures = {"figure4", "figure5", "figure6", "hit_rate"}
-    assert {file.stem for file in out.glob("*.png")} == figures
-    assert all(imread(file).std() > 0 for file in out.glob("*.png"))
-    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert (summary["tasks"], summary["finished"]) == (19, 19)
-    assert {name: len(found) for name, found in summary["findings"].items()} == {
-        "figure4": 1,
-        "figure5": 5,
-        "figure6": 5,
-        "hit_rate": 0,
-    }
+    printed, numbers = ran[1], {"figure4": 1, "figure5": 5, "figure6": 5, "hit_rate": 0}
+    findings = check_report(ran, figures=set(numbers), tasks=19)
+    assert {name: len(found) for name, found in findings.items()} == numbers
     assert printed.count("The paper: ") == 11 + 1  # the note on lambda begins so too
     assert f"{N_USERS} users, {N_ITEMS} movies with 20 ratings or more" in printed
     assert "mean over 2 attacked movies in 1 split (standard error)" in printed
@@ -225,26 +196,18 @@ def test_defaults_are_the_papers_attacks_on_one_movie():
     ],
 )
 def test_a_mistake_is_told_in_one_line(argv, said, tmp_path, capsys):
-    with pytest.raises(SystemExit) as end:
-        study.main([*argv, "--out", str(tmp_path / "out")])
-    assert end.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
-    assert not (tmp_path / "out").exists()
+    assert said in mistake(study.main, argv, tmp_path, capsys)
 
 
 def test_without_data_it_says_where_they_should_be(tmp_path, capsys):
-    assert study.main(["--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = mistake(study.main, ["--data", str(tmp_path)], tmp_path, capsys)
     assert "u.data" in line
     assert "have MovieLens 100K downloaded" in line
 
 
 def test_more_targets_than_popular_movies_are_told(data, tmp_path, capsys):
-    assert study.main(["--data", str(data), "--targets", "4", "--out", str(tmp_path / "out")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = mistake(study.main, ["--data", str(data), "--targets", "4"], tmp_path, capsys)
     assert "--targets 4: expected at most 3, 10% of the 30 movies" in line
-    assert not (tmp_path / "out").exists()
 
 
 # -- findings ------------------------------------------------------------------------------------------------------

@@ -1,15 +1,10 @@
 import argparse
-import json
 import os
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.image import imread
 
 from algorithms.attacks import Attack, hit_rate, inject, mean_prediction_shift, number_of_profiles, simulated_target
 from scenarios import rating_simulation as simulation
@@ -27,6 +22,7 @@ from scenarios.rating_simulation import (
     parts,
     simulated,
 )
+from tests.scenarios.experiments import check_report, experiment, mistake, value
 
 GOLDEN = Path(os.environ.get("GOLDEN_DATA") or Path(__file__).resolve().parents[3] / "shared" / "golden", GOLDEN_FILE)
 SETTINGS = Settings(seed=4, n_users=40, n_items=30, n_splits=2, lambdas=(0.05, 0.2), n_selected=3, min_ratings=5)
@@ -54,16 +50,9 @@ SMALL = [
 def ran(tmp_path_factory):
     """Folder, printed text and exit status of a small run of everything."""
     out = tmp_path_factory.mktemp("simulation") / "out"
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+    with pytest.MonkeyPatch.context() as patch:
         patch.delenv("GOLDEN_DATA", raising=False)
-        status = simulation.main([*SMALL, "--replications", "2", "--out", str(out)])
-    return out, printed.getvalue(), status
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
+        return experiment(simulation.main, [*SMALL, "--replications", "2"], out)
 
 
 @pytest.fixture(scope="module")
@@ -71,28 +60,14 @@ def rows(ran):
     return pd.read_csv(ran[0] / "replications.csv")
 
 
-def value(rows, **where):
-    found = rows
-    for column, wanted in where.items():
-        found = found[found[column] == wanted]
-    (only,) = found["value"]
-    return only
-
-
 # -- what is written -----------------------------------------------------------------------------------------------
 
 
 def test_writes_tables_and_the_papers_figures(ran):
-    out, printed, status = ran
-    assert status == 0
     figures = {"figure2", "figure3", "figure12", "hit_rate_mnar", "hit_rate_mcar", "figure10", "figure11"}
-    assert {file.stem for file in out.glob("*.png")} == figures
-    assert all(imread(file).std() > 0 for file in out.glob("*.png"))
-    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert set(summary["findings"]) == figures
-    assert all(summary["findings"].values())
-    assert printed.count("The paper: ") == sum(map(len, summary["findings"].values()))
-    assert (summary["tasks"], summary["finished"]) == (14, 14)
+    findings = check_report(ran, figures=figures, tasks=14)
+    assert all(findings.values())
+    assert ran[1].count("The paper: ") == sum(map(len, findings.values()))
 
 
 def test_rows_are_of_all_conditions_and_methods(rows):
@@ -296,9 +271,7 @@ def test_a_file_that_is_no_golden_table_is_told(tmp_path, capsys, content, said)
     file = tmp_path / "some.csv"
     if content is not None:
         file.write_text(content, encoding="utf-8")
-    assert simulation.main(["--golden", str(file), "--out", str(tmp_path / "out")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"--golden {file}: {said}" in line
+    assert f"--golden {file}: {said}" in mistake(simulation.main, ["--golden", str(file)], tmp_path, capsys)
 
 
 # -- findings ------------------------------------------------------------------------------------------------------
@@ -407,12 +380,7 @@ def test_no_rows_give_no_report():
     ],
 )
 def test_a_mistake_is_told_in_one_line(argv, said, tmp_path, capsys):
-    with pytest.raises(SystemExit) as end:
-        simulation.main([*argv, "--out", str(tmp_path / "out")])
-    assert end.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
-    assert not (tmp_path / "out").exists()
+    assert said in mistake(simulation.main, argv, tmp_path, capsys)
 
 
 def test_no_attacks_can_be_asked_for():

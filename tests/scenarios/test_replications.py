@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from contextlib import chdir, redirect_stdout
+from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
 from time import monotonic, sleep
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from scenarios.replications import FINISHED, MANIFEST, Finding, Replications, aligned, grid, spread, summarize
+from scenarios.replications import FINISHED, MANIFEST, Finding, Replications, grid, parser, spread, summarize
 from tests.scenarios import replicating
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -287,9 +288,23 @@ def test_grid_shows_means_beside_a_reference():
     assert second.split() == ["b", "2.0", "|", "-", "-"]
 
 
-def test_aligned_puts_numbers_to_the_right():
-    assert aligned([["", "x"], ["long", "10"]]) == "       x\nlong  10"
-
-
 def test_a_finding_that_does_not_hold_says_no():
     assert str(Finding("it is so", False, "1 and 2")) == "The paper: it is so. Here: no, 1 and 2."
+
+
+def test_a_finding_holds_as_json_has_it():
+    mean = np.array([0.5])
+    finding = Finding("it is so", mean[0] < 1, "0.5")
+    assert finding.holds is True
+    assert Finding("it is so", mean[0] > 1, "0.5").holds is False
+    assert json.loads(json.dumps(asdict(finding)))["holds"] is True
+
+
+# -- arguments -----------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_number_is_one_flag_away_where_there_is_one():
+    made = parser("dice", "Throws dice.", replications=2, paper=5)
+    assert [made.parse_args(argv).replications for argv in ([], ["--paper"])] == [2, 5]
+    assert "as many as in the paper, 5" in made.format_help()
+    assert "--paper" not in parser("dice", "Throws dice.", replications=2).format_help()

@@ -668,3 +668,7 @@ def test_argument_types_take_good_values(kind, text, value):
 def test_argument_types_refuse_the_rest_and_show_it(kind, text):
     with pytest.raises(argparse.ArgumentTypeError, match=rf"^expected .*, got {re.escape(repr(text))}$"):
         kind(text)
+
+
+def test_aligned_puts_numbers_to_the_right():
+    assert study.aligned([["", "x"], ["long", "10"]]) == "       x\nlong  10"

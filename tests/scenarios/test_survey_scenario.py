@@ -1,12 +1,6 @@
-import json
-from contextlib import redirect_stdout
-from io import StringIO
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.image import imread
 
 from algorithms.synthetic import abandoned, careless, survey
 from scenarios import survey as scenario
@@ -25,6 +19,7 @@ from scenarios.survey import (
     parts,
     simulated,
 )
+from tests.scenarios.experiments import check_report, experiment, mistake, value, where
 
 SETTINGS = Settings(seed=4, n_respondents=40, n_splits=2, lambdas=(0.05, 0.2))
 SMALL = ["--respondents", "40", "--splits", "2", "--lambdas", "0.05,0.2", "--seed", "4", "--jobs", "2"]
@@ -35,16 +30,8 @@ PART = [*SMALL, "--items", "40", "--categories", "5,9", "--careless", "0,0.2"]
 def ran(tmp_path_factory):
     """Folder, printed text and exit status of a small run."""
     out = tmp_path_factory.mktemp("survey") / "out"
-    argv = ["--abandonment", "0.4,0.5", "--methods", ",".join(MAIN), "--replications", "2", "--out", str(out)]
-    with redirect_stdout(StringIO()) as printed:
-        status = scenario.main([*PART, *argv])
-    return out, printed.getvalue(), status
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
+    argv = ["--abandonment", "0.4,0.5", "--methods", ",".join(MAIN), "--replications", "2"]
+    return experiment(scenario.main, [*PART, *argv], out)
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +39,14 @@ def rows(ran):
     return pd.read_csv(ran[0] / "replications.csv")
 
 
-def where(rows, **wanted):
-    for column, value in wanted.items():
-        rows = rows[rows[column] == value]
-    return rows["value"]
-
-
 # -- what is written -----------------------------------------------------------------------------------------------
 
 
 def test_writes_a_figure_for_each_abandonment(ran):
-    out, printed, status = ran
-    assert status == 0
-    figures = ["figure15", "survey_40_items_0-5"]
-    assert sorted(file.stem for file in out.glob("*.png")) == figures
-    assert all(imread(file).std() > 0 for file in out.glob("*.png"))
-    summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
-    assert list(summary["findings"]) == figures
-    assert all(summary["findings"].values())
-    assert printed.count("The paper: ") == sum(map(len, summary["findings"].values()))
-    assert (summary["tasks"], summary["finished"]) == (16, 16)
+    findings = check_report(ran, figures={"figure15", "survey_40_items_0-5"}, tasks=16)
+    assert list(findings) == ["figure15", "survey_40_items_0-5"]
+    assert all(findings.values())
+    assert ran[1].count("The paper: ") == sum(map(len, findings.values()))
 
 
 def test_rows_are_of_all_conditions_and_methods(rows):
@@ -113,9 +88,9 @@ def test_a_task_measures_what_the_paper_defines():
             for i, j in zip(*np.nonzero(missing), strict=True)
             if not random[i]
         ]
-        assert where(got, method=name, metric="mae").item() == pytest.approx(np.mean(errors), rel=1e-12)
-        assert where(got, method=name, metric="lam").item() == done[name].lam
-        assert where(got, method=name, metric="n_iter").item() == done[name].n_iter
+        assert value(got, method=name, metric="mae") == pytest.approx(np.mean(errors), rel=1e-12)
+        assert value(got, method=name, metric="lam") == done[name].lam
+        assert value(got, method=name, metric="n_iter") == done[name].n_iter
 
 
 def test_workers_measure_what_this_process_does(rows):
@@ -189,19 +164,12 @@ def test_the_papers_own_counts_are_one_flag_away():
     ],
 )
 def test_a_mistake_is_told_in_one_line(argv, said, tmp_path, capsys):
-    with pytest.raises(SystemExit) as end:
-        scenario.main([*argv, "--out", str(tmp_path / "out")])
-    assert end.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
-    assert not (tmp_path / "out").exists()
+    assert said in mistake(scenario.main, argv, tmp_path, capsys)
 
 
 def test_items_that_constructs_cannot_share_alike_are_told(tmp_path, capsys):
-    assert scenario.main(["--items", "40,45", "--out", str(tmp_path / "out")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = mistake(scenario.main, ["--items", "40,45"], tmp_path, capsys)
     assert "--items 45: must be a multiple of --constructs 10" in line
-    assert not (tmp_path / "out").exists()
 
 
 # -- findings ------------------------------------------------------------------------------------------------------
@@ -222,11 +190,11 @@ def told(n_items=40, abandonment=0.2, change=None, liberal=None):
         if liberal is not None:
             errors |= {f"{name}_liberal": errors[name] + liberal for name in LOSSES}
         for k in (5, 7, 9):
-            for name, value in errors.items():
+            for name, error in errors.items():
                 # SI suffers from careless answers, the more the more categories there are.
                 worse = share * (k - 5) / 4 if name in (SI, DISCRETIZED) else 0.0
                 wider = 0.1 * (n_items == 80) if name == SI else 0.0
-                here = (change or {}).get((share, k, name), value + worse + wider)
+                here = (change or {}).get((share, k, name), error + worse + wider)
                 made += [
                     {
                         "replication": replication,

@@ -16,7 +16,8 @@ from algorithms.solvers import AlternatingLeastSquares
 from algorithms.synthetic import low_rank, noise_weight, oracle_rate
 from netsim import Periodic, World, simulate
 from netsim.result import package_versions
-from scenarios import study, synthetic
+from scenarios import synthetic
+from tests.scenarios.comparing import arguments
 
 SMALL = ["--sizes", "16,12", "--seeds", "1,3", "--rank", "2", "--until", "60", "--places", "6", "--loss", "0.05"]
 FILES = ["configuration.json", "errors.csv", "errors.png", "summary.json"]
@@ -97,18 +98,11 @@ def test_sequential_form_makes_as_many_updates_as_the_network(run):
 
 
 def test_sequential_form_in_pieces_has_the_bits_of_one_run(monkeypatch):
-    this = synthetic.case(arguments(monkeypatch, SMALL), "uniform", 12, 1)
+    this = synthetic.case(arguments("synthetic", SMALL), "uniform", 12, 1)
     monkeypatch.setattr(synthetic, "PIECE", 700)
-    whole = Sequential(this.data.train, this.world.learning, 1).run(2_000)
-    assert synthetic.sequential(this, 2_000).user_profiles.tobytes() == whole.user_profiles.tobytes()
-
-
-def arguments(monkeypatch, argv):
-    parsed = []
-    with monkeypatch.context() as patch:
-        patch.setattr(study, "main", lambda made, run, given=None: parsed.append(made.parse_args(given)) or 0)
-        synthetic.main(argv)
-    return parsed[0]
+    ratings, learning = this.data.train, this.world.learning
+    whole, pieces = Sequential(ratings, learning, 1).run(2_000), synthetic.sequential(ratings, learning, 2_000, 1)
+    assert pieces.user_profiles.tobytes() == whole.user_profiles.tobytes()
 
 
 def test_one_rule_gives_lambda_without_a_look_at_the_ratings(run):
@@ -158,7 +152,7 @@ def test_the_same_arguments_give_the_same_table(run, tmp_path):
     pd.testing.assert_frame_equal(read(tmp_path)[0], part, check_exact=True, check_dtype=False)
 
 
-def test_arguments_reach_the_world(monkeypatch):
+def test_arguments_reach_the_world():
     argv = [
         "--rank",
         "3",
@@ -173,7 +167,7 @@ def test_arguments_reach_the_world(monkeypatch):
         "--period",
         "5",
     ]
-    args = arguments(monkeypatch, [*argv, "--places", "7", "--loss", "0.25"])
+    args = arguments("synthetic", [*argv, "--places", "7", "--loss", "0.25"])
     this = synthetic.case(args, "uniform", 20, 1)
     world, learning = this.world, this.world.learning
     assert isinstance(world, World)
