@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 NOTEBOOKS := $(patsubst notebooks/%.py,out/notebooks/%.ipynb,$(wildcard notebooks/*.py))
-COMPARISONS := arrivals attack bandwidth churn latency loss partition requests
+COMPARISONS := arrivals bandwidth churn latency loss network_attack partition requests
 RUN_NOTEBOOKS := --nbmake --nbmake-timeout=600 --overwrite $(NOTEBOOKS)
 
 .DEFAULT_GOAL := help

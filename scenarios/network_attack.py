@@ -35,16 +35,16 @@ from algorithms.learning import Learning, Schedule
 from algorithms.ratings import Ratings, Scale
 from algorithms.solvers import AlternatingLeastSquares
 from algorithms.synthetic import missing_not_at_random, recommender
-from netsim import Arrivals, Result, View, World, barabasi_albert, rmse
-from scenarios import study
+from netsim import Arrivals, Result, View, World, rmse
+from scenarios import attacks, comparison, study
+from scenarios.attacks import TITLES
 from scenarios.comparison import (
     COLOURS,
-    DELAY,
-    LOSS,
     Column,
     Comparison,
     Report,
     band,
+    labelled,
     legend,
     numbers,
     parser,
@@ -63,8 +63,6 @@ N_CATEGORIES = 5
 CATEGORIES = np.arange(1.0, N_CATEGORIES + 1.0)
 LISTED = 10  # items of a list, for the hit rate
 N_SPLITS = 2  # that choose lambda
-#: Names of the attacks, and how they are called.
-KINDS = {"average": "average attack", "reverse_bandwagon": "reverse bandwagon", "love_hate": "love/hate"}
 NONE, ROBUST_NONE = "no attack", "robust routers, no attack"
 START, LATE, ROBUST = "from the start", "halfway", "robust routers"
 #: Solvers beside the network, and how they are called. Those but ALS are of `scenarios.completion`.
@@ -77,10 +75,14 @@ DATA, MASK, PROFILES, HELD_OUT, HELD_OUT_OF_PROFILES = range(1, 6)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
-    made = parser("attack", __doc__, until=600.0, size=120)
+    made = parser("network_attack", __doc__, until=600.0, size=120)
     made.set_defaults(users=200, **_learned())
     made.add_argument(
-        "--kinds", type=_kinds, default=",".join(KINDS), metavar="NAME,...", help=f"attacks, of {', '.join(KINDS)}"
+        "--kinds",
+        type=lambda text: study.names(text, attacks.KINDS),
+        default=",".join(attacks.ATTACKS),
+        metavar="KIND,...",
+        help=f"attacks, of {', '.join(attacks.KINDS)}",
     )
     made.add_argument(
         "--profiles",
@@ -114,14 +116,6 @@ def _learned() -> dict[str, Any]:
         "schedule": DEFAULTS.schedule.form,
         "half_life": DEFAULTS.schedule.half_life,
     }
-
-
-def _kinds(text: str) -> list[str]:
-    """Argument type: distinct names of `KINDS`, separated by commas."""
-    chosen = text.split(",")
-    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(KINDS):
-        raise argparse.ArgumentTypeError(f"expected distinct names of {', '.join(KINDS)}, got {text!r}")
-    return chosen
 
 
 # -- what is attacked ----------------------------------------------------------------------------------------------
@@ -240,7 +234,7 @@ class Condition:
     ----------
     label : str
     kind : str
-        Of `KINDS`, or empty.
+        Of `scenarios.attacks.KINDS`, or empty.
     share : float
         Fake users, as a share of the target's ratings.
     how : str
@@ -257,9 +251,9 @@ def conditions(args: argparse.Namespace) -> list[Condition]:
     """All attacks, after the two networks without one."""
     made = [Condition(NONE, "", 0.0, START), Condition(ROBUST_NONE, "", 0.0, ROBUST)]
     for kind in args.kinds:
-        made += [Condition(f"{KINDS[kind]}, {share:.0%}", kind, share, START) for share in args.profiles]
+        made += [Condition(f"{TITLES[kind]}, {share:.0%}", kind, share, START) for share in args.profiles]
         share = middle(args)
-        made += [Condition(f"{KINDS[kind]}, {share:.0%}, {how}", kind, share, how) for how in (LATE, ROBUST)]
+        made += [Condition(f"{TITLES[kind]}, {share:.0%}, {how}", kind, share, how) for how in (LATE, ROBUST)]
     return made
 
 
@@ -279,7 +273,7 @@ def run(args: argparse.Namespace) -> int:
     def finished(this: Comparison) -> Report:
         return report(this, compared, stages, solved)
 
-    this = Comparison("attack", args, report=finished, n_conditions=len(compared))
+    this = Comparison("network_attack", args, report=finished, n_conditions=len(compared))
     for seed in args.seeds:
         stages[seed] = stage(args.users, args.items, seed)
         for each in compared:
@@ -293,15 +287,7 @@ def run(args: argparse.Namespace) -> int:
 
 def world(args: argparse.Namespace, each: Condition, ratings: Ratings, attacked_one: Stage) -> World:
     """The network under a condition; all chance of genuine nodes is the same under all."""
-    made = World(
-        ratings,
-        barabasi_albert(args.places, 3, seed=attacked_one.seed),
-        user_broadcast=args.period,
-        router_broadcast=args.period,
-        delay=DELAY,
-        loss=LOSS,
-        learning=study.learning(args),
-    )
+    made = comparison.world(ratings, args, attacked_one.seed)
     if each.how == ROBUST:
         return made.replace(update_item=robust_update(args.tau))
     if each.how == LATE:
@@ -420,9 +406,9 @@ def _predicted(result: Result) -> FloatArray:
 def answer(this: Comparison, measured: pd.DataFrame) -> str:
     """The answer in words, from the numbers."""
     share, kinds = middle(this.args), list(this.args.kinds)
-    at = {kind: f"{KINDS[kind]}, {share:.0%}" for kind in kinds}
+    at = {kind: f"{TITLES[kind]}, {share:.0%}" for kind in kinds}
     shown = "; ".join(
-        f"{KINDS[kind]} {told(pivot(measured, at[kind], 'shift'), signed=True)} (ALS, on the same objective, "
+        f"{TITLES[kind]} {told(pivot(measured, at[kind], 'shift'), signed=True)} (ALS, on the same objective, "
         f"{_mean(measured, at[kind], 'shift_als'):+.3f}, Soft-Impute "
         f"{_mean(measured, at[kind], 'shift_soft_impute'):+.3f}, RDMC "
         f"{_mean(measured, at[kind], 'shift_rdmc_pseudo_huber'):+.3f})"
@@ -438,7 +424,7 @@ def answer(this: Comparison, measured: pd.DataFrame) -> str:
         (LATE, "Fake users who join halfway move it by"),
         (ROBUST, "Routers that weigh large errors less, by"),
     ):
-        each = ", ".join(f"{_mean(measured, f'{at[kind]}, {how}', 'shift'):+.3f} ({KINDS[kind]})" for kind in kinds)
+        each = ", ".join(f"{_mean(measured, f'{at[kind]}, {how}', 'shift'):+.3f} ({TITLES[kind]})" for kind in kinds)
         parts.append(f"{words} {each}.")
     dearer = _mean(measured, ROBUST_NONE, "test_rmse") - _mean(measured, NONE, "test_rmse")
     parts.append(f"Without an attack such routers change the error by {dearer:+.3f}.")
@@ -482,17 +468,16 @@ def _draw_shifts(ax: Axes, args: argparse.Namespace, measured: pd.DataFrame, kin
     ax.axhline(0.0, color="0.5", lw=0.8)
     width = 0.02 * max(args.profiles)
     for number, (column, (label, colour, marker, line)) in enumerate(STYLES.items()):
-        found_ones = [pivot(measured, f"{KINDS[kind]}, {share:.0%}", column) for share in args.profiles]
+        found_ones = [pivot(measured, f"{TITLES[kind]}, {share:.0%}", column) for share in args.profiles]
         at = [share + width * (number - 1.5) for share in args.profiles]
         points(ax, at, found_ones, label, color=colour, marker=marker, linestyle=line)
     for number, (how, (colour, marker)) in enumerate(ALONE.items()):
-        values = pivot(measured, f"{KINDS[kind]}, {middle(args):.0%}, {how}", "shift")
+        values = pivot(measured, f"{TITLES[kind]}, {middle(args):.0%}, {how}", "shift")
         at_one = [middle(args) + width * (number + 2.5)]
         points(ax, at_one, [values], f"network, {how}", color=colour, marker=marker, linestyle="")
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    ax.set_xlabel("Fake users per rating of the target")
-    ax.set_ylabel("Mean prediction shift (rating points)")
-    ax.set_title(f"{KINDS[kind].capitalize()}; bars: one deviation over seeds", loc="left", fontsize="medium")
+    title = f"{TITLES[kind].capitalize()}; bars: one deviation over seeds"
+    labelled(ax, "Fake users per rating of the target", "Mean prediction shift (rating points)", title)
 
 
 def _draw_time(ax: Axes, this: Comparison, kind: str) -> None:
@@ -501,14 +486,13 @@ def _draw_time(ax: Axes, this: Comparison, kind: str) -> None:
     at = np.arange(this.every, this.args.until * (1 + 1e-9), this.every)
     for label, name, colour, line in (
         (NONE, "no attack", COLOURS[0], "-"),
-        (f"{KINDS[kind]}, {share}", "from the start", COLOURS[5], "--"),
-        (f"{KINDS[kind]}, {share}, {LATE}", "halfway", COLOURS[4], "-."),
+        (f"{TITLES[kind]}, {share}", "from the start", COLOURS[5], "--"),
+        (f"{TITLES[kind]}, {share}, {LATE}", "halfway", COLOURS[4], "-."),
     ):
         band(ax, at, this.curves(label, "target_prediction", at), name, color=colour, linestyle=line)
     ax.axvline(this.args.until / 2, color="0.5", lw=0.8)
-    ax.set_xlabel("Simulated time (s)")
-    ax.set_ylabel("Mean prediction for the target (rating points)")
-    ax.set_title(f"{KINDS[kind].capitalize()}, {share}, over time", loc="left", fontsize="medium")
+    title = f"{TITLES[kind].capitalize()}, {share}, over time"
+    labelled(ax, "Simulated time (s)", "Mean prediction for the target (rating points)", title)
     legend(ax, loc="lower right")
 
 

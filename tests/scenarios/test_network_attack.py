@@ -5,7 +5,7 @@ import pytest
 
 from algorithms.solvers import AlternatingLeastSquares
 from netsim import Result
-from scenarios import attack
+from scenarios import network_attack
 from tests.scenarios.comparing import check_repeats, check_written, mistake, study
 
 SIZE = ["--users", "60", "--items", "40", "--places", "10", "--until", "60", "--seeds", "3,5", "--lambdas", "0.2"]
@@ -15,12 +15,12 @@ SHARES = (20, 50)
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    return study("attack", tmp_path_factory.mktemp("attack"), SOME)
+    return study("network_attack", tmp_path_factory.mktemp("network_attack"), SOME)
 
 
 @pytest.fixture(scope="module")
 def stage():
-    return attack.stage(60, 40, 3)
+    return network_attack.stage(60, 40, 3)
 
 
 def run(done, condition, seed=3):
@@ -98,7 +98,7 @@ def test_robust_routers_weigh_large_errors_less():
     error = 4.0 - own @ other
     for tau in (1e9, 0.5):
         changed = own.copy()
-        attack.robust_update(tau)(changed, other, 4.0, 0.1, 0.2)
+        network_attack.robust_update(tau)(changed, other, 4.0, 0.1, 0.2)
         weighed = error / np.sqrt(1 + (error / tau) ** 2)
         np.testing.assert_allclose(changed, own + 0.1 * (weighed * other - 0.2 * own), rtol=1e-12)
 
@@ -106,7 +106,10 @@ def test_robust_routers_weigh_large_errors_less():
 @pytest.mark.parametrize(
     ("argv", "told"),
     [
-        (["--kinds", "average,average"], "argument --kinds: expected distinct names of average, reverse_bandwagon"),
+        (
+            ["--kinds", "average,average"],
+            "argument --kinds: expected distinct names of average, reverse_bandwagon, love_hate, random",
+        ),
         (["--kinds", "segment"], "argument --kinds: "),
         (["--profiles", "20"], "argument --profiles: expected distinct fractions between 0 and 1"),
         (["--lambdas", "0"], "argument --lambdas: expected distinct numbers > 0"),
@@ -114,7 +117,7 @@ def test_robust_routers_weigh_large_errors_less():
     ],
 )
 def test_a_mistake_is_told_in_one_line(argv, told, tmp_path, capsys):
-    assert told in mistake("attack", argv, tmp_path, capsys)
+    assert told in mistake("network_attack", argv, tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
@@ -125,5 +128,5 @@ def test_a_mistake_is_told_in_one_line(argv, told, tmp_path, capsys):
     ],
 )
 def test_too_small_a_world_is_refused(argv, told, tmp_path, capsys):
-    assert attack.main([*SIZE, *argv, "--out", str(tmp_path)]) == 2
+    assert network_attack.main([*SIZE, *argv, "--out", str(tmp_path)]) == 2
     assert told in capsys.readouterr().err
