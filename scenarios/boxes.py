@@ -84,6 +84,7 @@ def panels(
     columns_by: str | None = None,
     box: str = "method",
     titles: Mapping[Any, str] | None = None,
+    colours: Mapping[Any, str] | None = None,
     marks: pd.DataFrame | None = None,
     marked: str = "reference",
     label: str = "",
@@ -102,6 +103,8 @@ def panels(
         Column whose values are the boxes of a panel.
     titles : mapping, optional
         What values of these columns are called; a value that is not in it stands for itself.
+    colours : mapping, optional
+        Colours of boxes, by their values. Default: one after another.
     marks : pandas.DataFrame, optional
         Values to compare with: the same columns, and `value`.
     marked : str
@@ -120,6 +123,7 @@ def panels(
     called = titles or {}
     down, across = _levels(rows, rows_by), _levels(rows, columns_by)
     names = list(dict.fromkeys(rows[box]))
+    coloured = {called.get(name, str(name)): colour for name, colour in (colours or {}).items()}
     width = max(2.6, 0.42 * len(names) + 1.0)
     figure, grid = plt.subplots(
         len(down),
@@ -143,7 +147,7 @@ def panels(
                     called.get(name, str(name)): float(v) for name, v in zip(there[box], there["value"], strict=True)
                 }
             any_mark = any_mark or any(name in values for name in points)
-            boxes(values, marks=points, ax=ax)
+            boxes(values, marks=points, colours=coloured, ax=ax)
             if zero:
                 ax.axhline(0, color="0.35", linewidth=0.9, linestyle="--")
             titled = [called.get(level, str(level)) for level in (column, row) if level is not None]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from algorithms.ratings import Ratings
 from scenarios import comparison, study
-from scenarios.completion import LAMBDAS, METHODS, Completed, complete, fit_rows, methods
+from scenarios.completion import LAMBDAS, METHODS, Completed, complete, fit_rows, method_style, methods
 from scenarios.replications import Finding, Row, counted
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "skewness",
     "split",
     "strict",
-    "style",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -259,33 +258,9 @@ def seconds_findings(rows: pd.DataFrame, *, times: float | None) -> Iterator[Fin
 # -- plots ---------------------------------------------------------------------------------------------------------
 
 
-FAMILIES = {
-    "rdmc_pseudo_huber": (comparison.COLOURS[5], "o"),
-    "rdmc_absolute": (comparison.COLOURS[2], "s"),
-    "rdmc_truncated": (comparison.COLOURS[3], "^"),
-    "soft_impute": (comparison.COLOURS[4], "D"),
-    "soft_impute_discretized": (comparison.COLOURS[1], "v"),
-    "median": ("0.25", "P"),
-    "discretized_median": ("0.5", "X"),
-    "mode": ("0.65", "*"),
-}
-
-
-def style(name: str) -> dict[str, Any]:
-    """Colour and marker of a method; hollow and with a dashed line where it stops early."""
-    colour, marker = FAMILIES[strict(name)]
-    early = name.endswith(LIBERAL)
-    return {
-        "color": colour,
-        "marker": marker,
-        "markerfacecolor": "white" if early else colour,
-        "linestyle": "--" if early else "-",
-    }
-
-
 def legend_of_methods(figure: Figure, names: Sequence[str]) -> None:
     """A legend of methods at the right of a figure."""
-    handles = [Line2D([], [], label=METHODS[name].title, **style(name)) for name in names]
+    handles = [Line2D([], [], label=METHODS[name].title, **method_style(name)) for name in names]
     figure.legend(handles=handles, loc="outside right center", frameon=False, fontsize="small")
 
 
@@ -329,7 +304,7 @@ def dots(
     names = [name for name in METHODS if name in set(rows["method"])]
     for at, name in enumerate(names):
         values = rows.loc[rows["method"] == name, "value"].to_numpy(dtype=float)
-        look = style(name) | {"linestyle": "none"}
+        look = method_style(name) | {"linestyle": "none"}
         if len(values) > 1:
             ax.plot(values, np.full(len(values), at), ".", color=look["color"], alpha=0.5, markersize=4)
         ax.plot([values.mean()], [at], markersize=8, zorder=3, **look)

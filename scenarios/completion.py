@@ -23,6 +23,7 @@ __all__ = [
     "LAMBDAS",
     "MAX_ITER",
     "METHODS",
+    "METHOD_COLOURS",
     "Cells",
     "Completed",
     "Method",
@@ -32,6 +33,7 @@ __all__ = [
     "held_out_also",
     "held_out_cells",
     "in_order",
+    "method_style",
     "methods",
 ]
 
@@ -112,6 +114,35 @@ METHODS: dict[str, Method] = {
     "discretized_median": Method("median-discretized", partial(_baseline, rule="discretized_median"), tuned=False),
     "mode": Method("mode", partial(_baseline, rule="mode"), tuned=False),
 }
+
+
+# Colour and marker of a method and of that which stops early.
+_LOOKS = {
+    "rdmc_pseudo_huber": (comparison.COLOURS[5], "o"),
+    "rdmc_absolute": (comparison.COLOURS[2], "s"),
+    "rdmc_truncated": (comparison.COLOURS[3], "^"),
+    "soft_impute": (comparison.COLOURS[4], "D"),
+    "soft_impute_discretized": (comparison.COLOURS[1], "v"),
+    "median": ("0.25", "P"),
+    "discretized_median": ("0.5", "X"),
+    "mode": ("0.65", "*"),
+}
+
+
+def method_style(name: str) -> dict[str, Any]:
+    """How lines and points of a method are drawn; hollow and with a dashed line where it stops early."""
+    strict = name.removesuffix("_liberal")
+    colour, marker = _LOOKS[strict]
+    return {
+        "color": colour,
+        "marker": marker,
+        "markerfacecolor": colour if name == strict else "white",
+        "linestyle": "-" if name == strict else "--",
+    }
+
+
+#: Colour of each method, the same in all figures.
+METHOD_COLOURS: dict[str, str] = {name: method_style(name)["color"] for name in METHODS}
 
 
 def methods(text: str) -> list[str]:

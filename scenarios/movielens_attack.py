@@ -28,7 +28,7 @@ from algorithms.ratings import Ratings
 from scenarios import attacks, case_studies, comparison, movielens, study
 from scenarios.attacks import ATTACKS, KINDS, NONE
 from scenarios.case_studies import BASELINES, LIBERAL, RDMC, SI, SI_DISCRETIZED, Choices, Grids, Split
-from scenarios.completion import LAMBDAS, METHODS, Completed, held_out_cells, in_order
+from scenarios.completion import LAMBDAS, METHODS, Completed, held_out_cells, in_order, method_style
 from scenarios.replications import SECONDS, Finding, Part, Replications, Row, counted, grid, parser, spread, summarize
 
 __all__ = ["DEFAULT", "REFERENCE", "Settings", "Task", "before", "errors", "main", "parts", "shifts", "tasks"]
@@ -454,7 +454,7 @@ def _against_share(rows: pd.DataFrame, label: str) -> Figure:
                 markersize=5,
                 linewidth=1.0,
                 capsize=2,
-                **case_studies.style(name),
+                **method_style(name),
             )
         ax.set_xticks(range(len(sizes)), [f"{size:.0%}" for size in sizes])
         ax.set_xlabel("Fake profiles per rating of the target")

@@ -33,6 +33,7 @@ from scenarios import attacks, boxes, study
 from scenarios.attacks import ATTACKS, KINDS, NONE
 from scenarios.completion import (
     LAMBDAS,
+    METHOD_COLOURS,
     METHODS,
     Completed,
     add_lambdas,
@@ -454,6 +455,7 @@ def _figure_2(errors: pd.DataFrame, reference: pd.DataFrame) -> Part:
         rows_by="mechanism",
         columns_by="n_categories",
         titles=TITLES,
+        colours=METHOD_COLOURS,
         marks=_means(reference),
         marked="mean of the authors' implementation",
         label="MAE, categories",
@@ -496,6 +498,7 @@ def _of_shifts(
         rows_by="attack",
         columns_by="n_categories",
         titles=TITLES,
+        colours=METHOD_COLOURS,
         marks=_means(reference),
         marked="mean of the authors' implementation",
         label="Mean prediction shift, categories",
@@ -516,6 +519,7 @@ def _of_hits(mechanism: str, changes: pd.DataFrame) -> Part:
         rows_by="attack",
         columns_by="n_categories",
         titles=TITLES,
+        colours=METHOD_COLOURS,
         label="Change of hit rate",
         zero=True,
     )
@@ -548,6 +552,7 @@ def _of_losses(rows: pd.DataFrame) -> list[Part]:
             measured,
             columns_by="attack",
             titles=TITLES,
+            colours=METHOD_COLOURS,
             label="MAE or mean prediction shift, categories",
             sharey=False,
         ),
@@ -557,7 +562,7 @@ def _of_losses(rows: pd.DataFrame) -> list[Part]:
         f"Figure 11: iterations of the last fit, {_number(iterations)}; mean (standard error)",
         _table(iterations, iterations[:0], across="attack", places=1),
         list(_iteration_findings(iterations)),
-        boxes.panels(iterations, columns_by="attack", titles=TITLES, label="Iterations"),
+        boxes.panels(iterations, columns_by="attack", titles=TITLES, colours=METHOD_COLOURS, label="Iterations"),
     )
     return [ten, eleven]
 

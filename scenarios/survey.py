@@ -23,6 +23,7 @@ from algorithms.synthetic import Survey, abandoned, careless, survey
 from scenarios import boxes, study
 from scenarios.completion import (
     LAMBDAS,
+    METHOD_COLOURS,
     METHODS,
     Completed,
     add_lambdas,
@@ -324,7 +325,12 @@ def _figure(errors: pd.DataFrame, n_items: int, abandonment: float) -> Part:
         for share, each in here.groupby("careless", sort=True)
     ]
     figure = boxes.panels(
-        here, rows_by="careless", columns_by="n_categories", titles=titles, label="MAE, categories", sharey=True
+        here,
+        rows_by="careless",
+        columns_by="n_categories",
+        titles=titles,
+        colours=METHOD_COLOURS,
+        label="MAE, categories",
     )
     number = FIGURES.get((n_items, abandonment))
     n = counted(here["replication"].nunique(), "replication")

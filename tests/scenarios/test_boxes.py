@@ -51,6 +51,14 @@ def test_colours_can_be_given_and_axes_are_used():
     assert drawn(ax)[0].get_facecolor()[:3] == (1.0, 0.0, 0.0)
 
 
+def test_a_value_has_its_colour_in_all_panels_under_whatever_name():
+    figure = panels(rows(), columns_by="k", titles={"one": "First"}, colours={"one": "#ff0000", "three": "#0000ff"})
+    for ax in figure.axes:
+        first, _, third = drawn(ax)
+        assert first.get_facecolor()[:3] == (1.0, 0.0, 0.0)
+        assert third.get_facecolor()[:3] == (0.0, 0.0, 1.0)
+
+
 def test_panels_are_conditions():
     figure = panels(rows(), rows_by="attack", columns_by="k", titles={"x": "X", "one": "First", 3: "three"}, label="y")
     assert [ax.get_title() for ax in figure.axes] == ["three, X", "5, X", "three, y", "5, y"]

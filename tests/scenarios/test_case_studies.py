@@ -8,7 +8,7 @@ import pytest
 from algorithms.ratings import Ratings
 from scenarios import case_studies
 from scenarios.case_studies import Choices, Grids, choices, dots, histogram, lambda_note, split, strict
-from scenarios.completion import LAMBDAS, METHODS, Completed, complete, fit_rows, held_out_cells, in_order
+from scenarios.completion import LAMBDAS, METHODS, Completed, complete, fit_rows, held_out_cells, in_order, method_style
 from scenarios.replications import SECONDS, parser
 
 
@@ -186,8 +186,8 @@ def test_dots_show_means_values_and_marks_by_method():
 
 def test_a_method_that_stops_early_looks_like_its_strict_one_but_hollow():
     for name in METHODS:
-        look, of_strict = case_studies.style(name), case_studies.style(strict(name))
+        look, of_strict = method_style(name), method_style(strict(name))
         assert (look["color"], look["marker"]) == (of_strict["color"], of_strict["marker"])
         assert (look["markerfacecolor"] == "white") == name.endswith("_liberal")
-    looks = {(case_studies.style(name)["color"], case_studies.style(name)["linestyle"]) for name in METHODS}
+    looks = {(method_style(name)["color"], method_style(name)["linestyle"]) for name in METHODS}
     assert len(looks) == len(METHODS)
