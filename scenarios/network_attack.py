@@ -55,7 +55,7 @@ from scenarios.comparison import (
 )
 from scenarios.completion import METHODS, complete, held_out_also, held_out_cells
 
-__all__ = ["Condition", "Stage", "conditions", "main", "stage"]
+__all__ = ["Condition", "Stage", "conditions", "main", "make_stage"]
 
 FloatArray = NDArray[np.float64]
 
@@ -188,7 +188,7 @@ class Stage:
         return hit_rate(predicted[: len(self.missing)], ~self.missing, self.target, n=LISTED)
 
 
-def stage(n_users: int, n_items: int, seed: int) -> Stage:
+def make_stage(n_users: int, n_items: int, seed: int) -> Stage:
     """Ratings of a seed, and the item that is attacked.
 
     Raises
@@ -251,10 +251,15 @@ def conditions(args: argparse.Namespace) -> list[Condition]:
     """All attacks, after the two networks without one."""
     made = [Condition(NONE, "", 0.0, START), Condition(ROBUST_NONE, "", 0.0, ROBUST)]
     for kind in args.kinds:
-        made += [Condition(f"{TITLES[kind]}, {share:.0%}", kind, share, START) for share in args.profiles]
+        made += [Condition(f"{TITLES[kind]}, {percent(share)}", kind, share, START) for share in args.profiles]
         share = middle(args)
-        made += [Condition(f"{TITLES[kind]}, {share:.0%}, {how}", kind, share, how) for how in (LATE, ROBUST)]
+        made += [Condition(f"{TITLES[kind]}, {percent(share)}, {how}", kind, share, how) for how in (LATE, ROBUST)]
     return made
+
+
+def percent(share: float) -> str:
+    """A share as a percentage, with as many digits as it has."""
+    return f"{100 * share:g}%"
 
 
 def middle(args: argparse.Namespace) -> float:
@@ -275,7 +280,7 @@ def run(args: argparse.Namespace) -> int:
 
     this = Comparison("network_attack", args, report=finished, n_conditions=len(compared))
     for seed in args.seeds:
-        stages[seed] = stage(args.users, args.items, seed)
+        stages[seed] = make_stage(args.users, args.items, seed)
         for each in compared:
             ratings = stages[seed].with_fakes(each.kind, each.share) if each.kind else stages[seed].ratings
             if (seed, each.kind, each.share) not in solved:
@@ -285,13 +290,13 @@ def run(args: argparse.Namespace) -> int:
     return this.finish()
 
 
-def world(args: argparse.Namespace, each: Condition, ratings: Ratings, attacked_one: Stage) -> World:
+def world(args: argparse.Namespace, each: Condition, ratings: Ratings, stage: Stage) -> World:
     """The network under a condition; all chance of genuine nodes is the same under all."""
-    made = comparison.world(ratings, args, attacked_one.seed)
+    made = comparison.world(ratings, args, stage.seed)
     if each.how == ROBUST:
         return made.replace(update_item=robust_update(args.tau))
     if each.how == LATE:
-        fakes = ratings.user_ids[attacked_one.ratings.n_users :]
+        fakes = ratings.user_ids[stage.ratings.n_users :]
         return made.replace(arrivals=Arrivals.of_users(ratings, fakes, at=args.until / 2))
     return made
 
@@ -333,14 +338,14 @@ def _clipped(users: FloatArray, items: FloatArray) -> FloatArray:
     return np.clip(users @ items.T, CATEGORIES[0], CATEGORIES[-1])
 
 
-def solve(args: argparse.Namespace, attacked_one: Stage, ratings: Ratings) -> dict[str, FloatArray]:
+def solve(args: argparse.Namespace, stage: Stage, ratings: Ratings) -> dict[str, FloatArray]:
     """Predictions of all solvers from ratings, which may have fake users, by name."""
-    als = AlternatingLeastSquares(args.rank, lam=args.lam, regularization=args.regularization, seed=attacked_one.seed)
+    als = AlternatingLeastSquares(args.rank, lam=args.lam, regularization=args.regularization, seed=stage.seed)
     als.fit(ratings)
-    n_users, matrix = attacked_one.ratings.n_users, _matrix(ratings)
-    cells = held_out_cells(attacked_one.observed, n_splits=N_SPLITS, seed=[attacked_one.seed, HELD_OUT])
+    n_users, matrix = stage.ratings.n_users, _matrix(ratings)
+    cells = held_out_cells(stage.observed, n_splits=N_SPLITS, seed=[stage.seed, HELD_OUT])
     if len(matrix) > n_users:
-        cells = held_out_also(cells, matrix, n_before=n_users, seed=[attacked_one.seed, HELD_OUT_OF_PROFILES])
+        cells = held_out_also(cells, matrix, n_before=n_users, seed=[stage.seed, HELD_OUT_OF_PROFILES])
     names = [name for name in SOLVERS if name in METHODS]
     done = complete(matrix, names, categories=CATEGORIES, held_out=cells, lambdas=args.lambdas)
     return {"als": _clipped(als.user_profiles_, als.item_profiles_)} | {
@@ -378,11 +383,11 @@ def report(
 def found(
     this: Comparison,
     each: Condition,
-    attacked_one: Stage,
+    stage: Stage,
     solved: Mapping[tuple[int, str, float], Mapping[str, FloatArray]],
 ) -> dict[str, Any]:
     """What a condition did with one seed."""
-    seed = attacked_one.seed
+    seed = stage.seed
     result = this.result(each.label, seed)
     plain = this.result(ROBUST_NONE if each.how == ROBUST else NONE, seed)
     before, after = solved[seed, "", 0.0], solved[seed, each.kind, each.share]
@@ -393,9 +398,9 @@ def found(
         "share": each.share,
         "how": each.how,
         "test_rmse": float(result.final["test_rmse"]),
-        "shift": attacked_one.shift(_predicted(plain), _predicted(result)),
-        **{f"shift_{name}": attacked_one.shift(before[name], after[name]) for name in SOLVERS},
-        "hit_rate": 100 * attacked_one.hit_rate(_predicted(result)),
+        "shift": stage.shift(_predicted(plain), _predicted(result)),
+        **{f"shift_{name}": stage.shift(before[name], after[name]) for name in SOLVERS},
+        "hit_rate": 100 * stage.hit_rate(_predicted(result)),
     }
 
 
@@ -406,7 +411,7 @@ def _predicted(result: Result) -> FloatArray:
 def answer(this: Comparison, measured: pd.DataFrame) -> str:
     """The answer in words, from the numbers."""
     share, kinds = middle(this.args), list(this.args.kinds)
-    at = {kind: f"{TITLES[kind]}, {share:.0%}" for kind in kinds}
+    at = {kind: f"{TITLES[kind]}, {percent(share)}" for kind in kinds}
     shown = "; ".join(
         f"{TITLES[kind]} {told(pivot(measured, at[kind], 'shift'), signed=True)} (ALS, on the same objective, "
         f"{_mean(measured, at[kind], 'shift_als'):+.3f}, Soft-Impute "
@@ -417,7 +422,7 @@ def answer(this: Comparison, measured: pd.DataFrame) -> str:
     apart = pd.concat([measured[measured["condition"] == label] for label in at.values()])
     added = (apart["shift"] - apart["shift_als"]).groupby(apart["seed"]).mean().to_numpy(dtype=float)
     parts = [
-        f"With fake users at {share:.0%} of the target's ratings, the network's predictions for it move by: {shown}.",
+        f"With fake users at {percent(share)} of the target's ratings, the network's predictions for it move by: {shown}.",
         f"Decentralization itself changes the shift by {told(added, signed=True)}, the mean of the attacks.",
     ]
     for how, words in (
@@ -468,11 +473,11 @@ def _draw_shifts(ax: Axes, args: argparse.Namespace, measured: pd.DataFrame, kin
     ax.axhline(0.0, color="0.5", lw=0.8)
     width = 0.02 * max(args.profiles)
     for number, (column, (label, colour, marker, line)) in enumerate(STYLES.items()):
-        found_ones = [pivot(measured, f"{TITLES[kind]}, {share:.0%}", column) for share in args.profiles]
+        found_ones = [pivot(measured, f"{TITLES[kind]}, {percent(share)}", column) for share in args.profiles]
         at = [share + width * (number - 1.5) for share in args.profiles]
         points(ax, at, found_ones, label, color=colour, marker=marker, linestyle=line)
     for number, (how, (colour, marker)) in enumerate(ALONE.items()):
-        values = pivot(measured, f"{TITLES[kind]}, {middle(args):.0%}, {how}", "shift")
+        values = pivot(measured, f"{TITLES[kind]}, {percent(middle(args))}, {how}", "shift")
         at_one = [middle(args) + width * (number + 2.5)]
         points(ax, at_one, [values], f"network, {how}", color=colour, marker=marker, linestyle="")
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -482,7 +487,7 @@ def _draw_shifts(ax: Axes, args: argparse.Namespace, measured: pd.DataFrame, kin
 
 def _draw_time(ax: Axes, this: Comparison, kind: str) -> None:
     ax.grid(alpha=0.3)
-    share = f"{middle(this.args):.0%}"
+    share = percent(middle(this.args))
     at = np.arange(this.every, this.args.until * (1 + 1e-9), this.every)
     for label, name, colour, line in (
         (NONE, "no attack", COLOURS[0], "-"),

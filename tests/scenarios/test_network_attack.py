@@ -20,7 +20,7 @@ def done(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def stage():
-    return network_attack.stage(60, 40, 3)
+    return network_attack.make_stage(60, 40, 3)
 
 
 def run(done, condition, seed=3):
