@@ -422,7 +422,7 @@ def answer(this: Comparison, measured: pd.DataFrame) -> str:
     apart = pd.concat([measured[measured["condition"] == label] for label in at.values()])
     added = (apart["shift"] - apart["shift_als"]).groupby(apart["seed"]).mean().to_numpy(dtype=float)
     parts = [
-        f"With fake users at {percent(share)} of the target's ratings, the network's predictions for it move by: {shown}.",
+        f"With fake users at {percent(share)} of the target's ratings, the network's predictions move by: {shown}.",
         f"Decentralization itself changes the shift by {told(added, signed=True)}, the mean of the attacks.",
     ]
     for how, words in (
