@@ -5,17 +5,20 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba import types
 from platformdirs import user_cache_path
 
-__all__ = ["compiled_before", "kernel"]
+__all__ = ["compiled_before", "inner_kernel", "kernel"]
 
 
-def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = False) -> Callable[..., Any]:
+def kernel(
+    function: Callable[..., Any], *, inline: bool = True, nogil: bool = False, python: bool = True
+) -> Callable[..., Any]:
     """Compile a function with numba in nopython mode and cache the machine code on disk.
 
     No `fastmath`, no parallel reductions: a kernel gives the same bits wherever it is called from. It can be called
@@ -36,13 +39,49 @@ def kernel(function: Callable[..., Any], *, inline: bool = True, nogil: bool = F
         most of them do.
     nogil : bool
         Whether other Python threads may run while the kernel does.
+    python : bool
+        Whether Python calls it, and not other kernels alone: what unpacks its arguments takes a fifth of the time of
+        compilation.
     """
     folder = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_root() / _digest(function.__module__))
     try:
-        return numba.njit(cache=True, forceinline=inline, nogil=nogil, _nrt=False)(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(
+            cache=True,
+            forceinline=inline,
+            nogil=nogil,
+            no_cpython_wrapper=not python,
+            no_cfunc_wrapper=True,
+            _nrt=False,
+        )
+        return _once(compiled(function))
     finally:
         numba.config.CACHE_DIR = folder
+
+
+def _once(dispatcher: Any) -> Callable[..., Any]:
+    """Let kernels that call this one share one compilation, whatever the widths of their integers.
+
+    numba compiles a callee for each constant and each width that it is called with, which makes half of all
+    compilations. Constants are known again when it is put into its callers.
+    """
+    found = dispatcher.get_call_template
+
+    def get_call_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return found(tuple(map(_widest, args)), {name: _widest(each) for name, each in kws.items()})
+
+    dispatcher.get_call_template = get_call_template
+    made: Callable[..., Any] = dispatcher
+    return made
+
+
+def _widest(of: Any) -> Any:
+    plain = types.unliteral(of)
+    return types.int64 if isinstance(plain, types.Integer) and plain.signed else plain
+
+
+#: A kernel that other kernels call, and never Python.
+inner_kernel = partial(kernel, python=False)
 
 
 def compiled_before(kernel_name: str) -> bool:

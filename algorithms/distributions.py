@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from algorithms.chance import draw, further, standard_normal, uniform
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 
 __all__ = [
     "Constant",
@@ -546,7 +546,7 @@ def sample_covering(rows, pool, which, word):
     return row.a  # a constant, or a normal without spread
 
 
-@kernel
+@inner_kernel
 def _covering_value(pool, start, count, share):
     """One of the values, each with a probability proportional to it, by bisection of their cumulative sums."""
     sums = start + count
@@ -621,7 +621,7 @@ def _sample_each(rows, pool, seed, purpose, keys, drawn):
         drawn[n] = sample(rows, pool, 0, draw(seed, purpose, keys[n], 0))
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _standard_gamma(shape, word):
     """Gamma number of scale 1: Marsaglia and Tsang, ACM TOMS 26 (2000); their boost where shape < 1."""
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import USER, combine, draw, entity_keys, seed_word
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from algorithms.ratings import Ratings
 from algorithms.solvers.base import check_count
 from algorithms.solvers.observed import as_observed
@@ -419,7 +419,7 @@ def _ask(
     return n_reached
 
 
-@kernel
+@inner_kernel
 def _asks_on(a: int, i: int, j: int, rated: np.ndarray) -> bool:
     """Whether user a, having got i's query for item j, asks his neighbours."""
     return bool(a == i or rated[a] != j)

@@ -14,7 +14,7 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import combine, draw
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from algorithms.updates import learning_rate_at, regularization_at, update_item, update_user
 from netsim.accounting import account
 from netsim.crossing import cross, of_copy, send
@@ -159,7 +159,7 @@ def broadcast(state, profile, tick, now, words, sent, fates, sizes, arrivals):
     return n_messages
 
 
-@kernel
+@inner_kernel
 def _kth_smallest(words, n, k):
     """The k-th smallest (from 1) of words[:n], which are reordered: Hoare's selection."""
     low, high, wanted = 0, n - 1, k - 1
@@ -423,7 +423,7 @@ def _step(state, profile):
     return eta, regularization_at(s.regularization, s.lam, profile.known)
 
 
-@kernel
+@inner_kernel
 def _see_count(state, router, slot, count):
     """A router sees a user's count: if higher than before, it must ask again.
 
@@ -442,7 +442,7 @@ def _see_count(state, router, slot, count):
                 known.state = CONFIRM
 
 
-@kernel
+@inner_kernel
 def _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named):
     """Apply a fresh user profile to each hosted item, in item order, and name the unknown ratings to ask for."""
     head = state.slots[slot]
@@ -478,7 +478,7 @@ def _apply_user_profile(state, router, slot, stamp, emitted, payload, now, named
     return fate, n_unknown
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _list_rater(state, edge, router, slot, now):
     """A router lists the user at the other end of an edge if it knows a rating of his."""
     if state.reverse[edge] < 0:
@@ -490,7 +490,7 @@ def _list_rater(state, edge, router, slot, now):
             return
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _send_request(state, edge, n_named, now):
     """Send a request back over `edge`; returns its fate and its times of arrival, as `cross` does."""
     link = state.edges[edge]
@@ -512,7 +512,7 @@ def _send_request(state, edge, n_named, now):
     return fate, arrival, copy_arrival
 
 
-@kernel
+@inner_kernel
 def _learn(state, profile, slot, answer, value):
     """A router learns whether (RATED or NOT_RATED) and how a user rated an item."""
     if answer == RATED:
@@ -522,7 +522,7 @@ def _learn(state, profile, slot, answer, value):
     state.slots[slot].state = answer
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _learn_attached(state, user, router, slot, count):
     """A router learns from the ratings that a user attached to a profile which carries his count of that moment.
 
@@ -539,7 +539,7 @@ def _learn_attached(state, user, router, slot, count):
             _learn(state, profile, slot + offset, NOT_RATED, 0.0)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _disclose_attached(state, edge):
     """Note that a user sends to a router, over `edge`, his ratings of all items hosted there."""
     link = state.edges[edge]
@@ -552,7 +552,7 @@ def _disclose_attached(state, edge):
     link.disclosed = link.attached
 
 
-@kernel
+@inner_kernel
 def _disclose(state, own, router):
     """Note that own rating number `own` has been sent to a router."""
     row = state.disclosures[own]
@@ -562,7 +562,7 @@ def _disclose(state, own, router):
         row.routers += 1
 
 
-@kernel
+@inner_kernel
 def _own_position(state, user, item):
     """Number of a user's own rating of an item, by bisection; -1 where he has not rated it (yet)."""
     low, high = state.own_start[user], state.own_start[user + 1]

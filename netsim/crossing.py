@@ -8,7 +8,7 @@ from functools import partial
 
 from algorithms import purposes
 from algorithms.chance import combine, draw, further, uniform
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from algorithms.distributions import sample
 from netsim.accounting import account
 from netsim.messages import IN_FLIGHT, LOST_LINK, LOST_QUEUE, SENT, UNREACHABLE
@@ -90,7 +90,7 @@ def send(state, kind, edge, back, size, loss_word, delay_word, now):
     return fate, arrival, copy_arrival
 
 
-@kernel
+@inner_kernel
 def _is_lost(state, edge, back, base, word, now):
     s = state.settings[0]
     if s.loss_rule != 0:
@@ -105,7 +105,7 @@ def _is_lost(state, edge, back, base, word, now):
     return lost
 
 
-@kernel
+@inner_kernel
 def _delay(state, edge, back, base, size, word, now):
     """Seconds that a message takes; formed first, then added to the time in one addition."""
     s = state.settings[0]
@@ -121,19 +121,19 @@ def _delay(state, edge, back, base, size, word, now):
     return max(s.minimum_delay, (base * s.stretch + s.shift) + drawn)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _extra_delay(state, word):
     """Extra seconds of a message that is held back."""
     return sample(state.laws, state.pool, HELD_BACK, further(word, _EXTRA))
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _second_arrival(state, edge, back, base, size, delay_word, now):
     """When the second copy of a message arrives, with a delay of its own."""
     return now + _delay(state, edge, back, base, size, further(delay_word, _COPY), now)
 
 
-@kernel
+@inner_kernel
 def _burst_loss(state, edge, back, now):
     """Probability of loss at `now` on the way from one node to the other: Gilbert-Elliott in continuous time."""
     channel = state.channels[2 * edge + 1] if back else state.channels[2 * edge]
@@ -164,6 +164,6 @@ def _follow(state, edge, back, now):
         channel.until += _sojourn(s, channel.bad, draw(s.seed, purposes.BURST, pair, channel.sojourn))
 
 
-@kernel
+@inner_kernel
 def _sojourn(s, bad, word):
     return -(s.mean_bad if bad else s.mean_good) * math.log(uniform(word))

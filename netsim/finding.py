@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import combine, draw
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from netsim.accounting import account
 from netsim.crossing import of_copy, send
 from netsim.messages import (
@@ -118,7 +118,7 @@ def tidy(state, node, tick, patience, now):
     row.contact_count = kept
 
 
-@kernel
+@inner_kernel
 def _forget(state, node, edge):
     """A user no longer knows the router of what he found there."""
     if node < state.own_count.shape[0] and state.finds.shape[0] > 0:

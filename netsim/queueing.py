@@ -10,7 +10,7 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import combine, draw
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from algorithms.distributions import is_constant, sample
 from netsim.messages import goes_back
 from netsim.state import NO_LAW
@@ -70,7 +70,7 @@ def serve(state, node, edge, kind, profile, stamp, now):
     return end
 
 
-@kernel
+@inner_kernel
 def _service(state, node, edge, kind, profile, stamp):
     """Seconds that a message is processed, drawn by what names it: sender, receiver, kind, profile and stamp."""
     law = state.queues[node].service

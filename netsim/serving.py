@@ -11,7 +11,7 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import combine, draw, uniform
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from algorithms.updates import inner
 from netsim.accounting import account
 from netsim.crossing import of_copy, send
@@ -47,7 +47,7 @@ def next_wish(state, user, number, previous):
     return previous - state.settings[0].wish_gap * math.log(uniform(draw(seed, purposes.WISH_GAP, key, number)))
 
 
-@kernel
+@inner_kernel
 def _place(state, user, number):
     """Row of an open wish by its number, or of one that is free for number -1; -1 where there is none."""
     for n in range(user * WISHES, (user + 1) * WISHES):

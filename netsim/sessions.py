@@ -10,7 +10,7 @@ import numpy as np
 
 from algorithms import purposes
 from algorithms.chance import draw, further, standard_normal, uniform
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from algorithms.distributions import sample, sample_covering, score_of
 from algorithms.learning import fill_profile
 from netsim.prefetch import prefetch
@@ -84,7 +84,7 @@ def settle(state, node):
     life.was_online = life.was_online or online
 
 
-@kernel
+@inner_kernel
 def _is_online(life):
     """Whether a node is online, by its sessions and what holds it."""
     return life.present and not life.departed and life.held_offline == 0 and (life.up or life.held_online > 0)
@@ -124,7 +124,7 @@ def session_end(state, node, session, start):
     return start + length
 
 
-@kernel
+@inner_kernel
 def _trace_time(state, life, session):
     """End of a session as the trace has it; computed from the whole, never accumulated."""
     position = life.trace_at + session - 1
@@ -136,7 +136,7 @@ def _trace_time(state, life, session):
     return (end - life.trace_origin) + np.float64(round_number) * length
 
 
-@kernel
+@inner_kernel
 def _remember(life, up, score):
     if up:
         life.score_online = score
@@ -144,7 +144,7 @@ def _remember(life, up, score):
         life.score_offline = score
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _correlated(life, up, word):
     """Word whose normal score follows that of the last session of the same kind: autoregression of order 1."""
     fresh = standard_normal(word)
@@ -158,7 +158,7 @@ def _correlated(life, up, word):
     return np.uint64(min(max(u, 0.0), 1.0 - 2.0**-52) * 2.0**52) << np.uint64(12)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _modulated_end(life, up, start, length):
     """Time at which the rate, integrated from `start`, has come to `length`; by bisection.
 
@@ -202,7 +202,7 @@ def reset(state, node):
         edge = state.next_incoming[edge]
 
 
-@kernel
+@inner_kernel
 def _clear_slots(state, edge, is_user):
     """Let the receiver of an edge know nothing of what has come over it."""
     first = state.edges[edge].slot
@@ -266,7 +266,7 @@ def checkpoint(state, node):
         edge = state.next_incoming[edge]
 
 
-@kernel
+@inner_kernel
 def _save_slots(state, edge):
     """Let the receiver of an edge write down what has come over it."""
     first = state.edges[edge].slot
@@ -274,7 +274,7 @@ def _save_slots(state, edge):
         state.saved_slots[first + n] = state.slots[first + n]
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _restore(state, node):
     """Give a node what its last checkpoint holds; requests that it waited for are forgotten."""
     is_user = node < state.own_start.shape[0] - 1
@@ -295,7 +295,7 @@ def _restore(state, node):
         edge = state.next_incoming[edge]
 
 
-@kernel
+@inner_kernel
 def _restore_slots(state, edge, is_user):
     """Let the receiver of an edge know what it wrote down last."""
     first = state.edges[edge].slot
@@ -311,7 +311,7 @@ def _restore_slots(state, edge, is_user):
             slot.deadline = -math.inf
 
 
-@kernel
+@inner_kernel
 def _slots_of(state, edge):
     """Number of slots of an edge: one for each item that its router hosts, at least one."""
     n_users = state.own_start.shape[0] - 1

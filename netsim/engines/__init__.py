@@ -106,8 +106,8 @@ def start_engine(
     if only_python:
         return EventsEngine(tables, clock, trace, reason=f"only Python can run {'; '.join(only_python)}")
     if not compiled_before("netsim.engines.compiled.loop.advance"):
-        # Told as a warning so that it is seen: half a minute without a word looks like a hang.
-        _logger.warning("Compiling the simulation for the first time on this machine; this takes about half a minute.")
+        # Told as a warning so that it is seen: so long without a word looks like a hang.
+        _logger.warning("Compiling the simulation for the first time on this machine; this takes about 40 seconds.")
     return CompiledEngine(tables, clock, lowest_jitter=lowest(world.delay), threads=threads)
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from netsim.state import CONFIRM, RATED, State
 
 __all__ = ["profile_ages"]
@@ -75,7 +75,7 @@ def _collect(state: State, at_users: np.ndarray, pair: np.ndarray, at_routers: n
     return n_at_users, n_at_routers
 
 
-@kernel
+@inner_kernel
 def _knows_a_rating(state: State, slot: int, n_items: int) -> bool:
     offset = 0
     while offset < n_items and state.slots[slot + offset].state not in (RATED, CONFIRM):

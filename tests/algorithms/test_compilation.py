@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 from algorithms import compilation
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 digest = compilation._digest.__wrapped__  # without its memory of sources already read
@@ -117,3 +118,20 @@ def test_machine_code_is_kept_under_the_digest_and_renewed_when_a_called_kernel_
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
         assert done.stdout.strip() == result
         assert len(list((tmp_path / "cache").iterdir())) == 2 * n  # one folder a module
+
+
+def test_a_kernel_is_compiled_once_for_all_constants_and_widths_of_integers():
+    @inner_kernel
+    def called(a, b, flag):
+        return a * b if flag else a
+
+    @kernel
+    def caller(small, large, out):
+        out[0] = called(small[0], 2, True)
+        out[1] = called(large[0], large[1], False)
+        out[2] = called(3, small[1], out[0] > 5)
+
+    out = np.zeros(3, dtype=np.int64)
+    caller(np.array([2**30, 7], dtype=np.int32), np.array([2**40, 2**41]), out)
+    assert out.tolist() == [2**31, 2**40, 21]
+    assert len(called.signatures) == 1

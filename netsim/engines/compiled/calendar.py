@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from netsim.messages import CHECKPOINT, EXPIRY, TICK, TOGGLE, WISH, goes_back
 from netsim.prefetch import prefetch
 
@@ -135,7 +135,7 @@ def before(queue, edges, a, b):
     return _before_at_one_time(queue, edges, a, b)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _before_at_one_time(queue, edges, a, b):
     x, y = queue.current[a], queue.current[b]
     kind_x, kind_y = _kind(queue, x.batch), _kind(queue, y.batch)
@@ -162,7 +162,7 @@ def _before_at_one_time(queue, edges, a, b):
     return batch_x.count < batch_y.count  # the second copy of what is asked comes after the first
 
 
-@kernel
+@inner_kernel
 def _kind(queue, batch):
     if batch == TOGGLE_EVENT:
         return TOGGLE
@@ -205,7 +205,7 @@ def push(queue, edges, time, place, batch, number, slot):
         event.slot = slot
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _insert(queue, edges, time, place, batch, number, slot):
     """Insert an event into the current day, in order; `current` and `order` have room for every pending event."""
     c = queue.calendar[0]
@@ -242,7 +242,7 @@ def _insert(queue, edges, time, place, batch, number, slot):
         queue.order[low] = row
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _compact(queue):
     """Drop the rows of `current` that are done: those still to come move to the front, in order."""
     c = queue.calendar[0]
@@ -261,7 +261,7 @@ def _compact(queue):
     c.position, c.filled, c.used = 0, remaining, remaining
 
 
-@kernel
+@inner_kernel
 def _swap(queue, a, b):
     x, y = queue.current[a], queue.current[b]
     x.time, y.time = y.time, x.time
@@ -317,7 +317,7 @@ def peek(queue, state, last_day):
     return queue.order[c.position]
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _first_day(queue):
     """Day of the earliest event in the buckets."""
     c = queue.calendar[0]
@@ -373,7 +373,7 @@ def _open(queue, edges, bucket):
         _merge_sort(queue, edges, filled)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _merge_sort(queue, edges, n):
     """Sort order[:n] by the key of the rows of `current`: insertion in runs of 16, then merging."""
     run = 16

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.compilation import kernel
+from algorithms.compilation import inner_kernel, kernel
 from netsim.behaviour import (
     admit,
     broadcast,
@@ -255,14 +255,14 @@ def advance(state, queue, memory, boxes, stop, window, windows_per_second, budge
     return BUDGET
 
 
-@kernel
+@inner_kernel
 def _next_arrival(me, coming):
     """Time in seconds of the next rating to come, inf where none comes before the time to stop at."""
     n = me.arrived - me.located
     return coming[n].time if n < coming.shape[0] else math.inf
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _toggle(state, queue, node, session, now):
     """Begin a session of a node, and plan the next."""
     if not state.life[node].departed:
@@ -271,7 +271,7 @@ def _toggle(state, queue, node, session, now):
             push(queue, state.edges, end, node, TOGGLE_EVENT, session + 1, 0)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _checkpoint(state, queue, node, number):
     """Let a node write a checkpoint, and plan the next."""
     if not state.life[node].departed:
@@ -279,7 +279,7 @@ def _checkpoint(state, queue, node, number):
         push(queue, state.edges, checkpoint_time(state, node, number + 1), node, CHECKPOINT_EVENT, number + 1, 0)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _wish(state, queue, memory, boxes, user, number, now, window, windows_per_second):
     """Let a user wish for an item, and plan his next wish."""
     if state.life[user].departed:
@@ -294,7 +294,7 @@ def _wish(state, queue, memory, boxes, user, number, now, window, windows_per_se
     return status
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _expiry(state, queue, memory, boxes, user, number, attempt, now, window, windows_per_second):
     """Let a user ask again, or give up."""
     me = memory.lane[0]
@@ -306,7 +306,7 @@ def _expiry(state, queue, memory, boxes, user, number, attempt, now, window, win
     return np.int64(DONE)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _post_both(
     state, queue, memory, boxes, to, arrival, copy_arrival, edge, receiver, batch, window, windows_per_second
 ):
@@ -322,7 +322,7 @@ def _post_both(
     return status
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _query(state, queue, memory, boxes, user, number, attempt, now, window, windows_per_second):
     """Send a query, and plan the end of its time-out."""
     me, status = memory.lane[0], np.int64(DONE)
@@ -344,7 +344,7 @@ def _query(state, queue, memory, boxes, user, number, attempt, now, window, wind
     return status
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _answer(state, queue, memory, boxes, edge, batch, router, now, window, windows_per_second):
     """Let a router take a query, and send the profile that is asked for."""
     me, b, status = memory.lane[0], queue.batches[batch], np.int64(DONE)
@@ -363,7 +363,7 @@ def _answer(state, queue, memory, boxes, edge, batch, router, now, window, windo
     return status
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _served(state, queue, memory, edge, batch, user, now):
     """Let a user take the profile that he asked for."""
     me, b = memory.lane[0], queue.batches[batch]
@@ -372,7 +372,7 @@ def _served(state, queue, memory, edge, batch, user, now):
         me.log_top += 1
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _tidy(state, node, tick, now):
     """Let a node drop contacts that it has not heard of."""
     s = state.settings[0]
@@ -381,7 +381,7 @@ def _tidy(state, node, tick, now):
         tidy(state, node, tick, patience, now)
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _look_up(state, queue, memory, boxes, user, tick, now, window, windows_per_second):
     """Let a user look for the routers of items that he does not know yet."""
     me, status = memory.lane[0], np.int64(DONE)
@@ -418,7 +418,7 @@ def _look_up(state, queue, memory, boxes, user, tick, now, window, windows_per_s
     return status
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _found(state, queue, memory, boxes, edge, batch, router, now, window, windows_per_second):
     """Let a directory take a look-up, and answer it."""
     me, b, status = memory.lane[0], queue.batches[batch], np.int64(DONE)
@@ -436,7 +436,7 @@ def _found(state, queue, memory, boxes, edge, batch, router, now, window, window
     return status
 
 
-@kernel
+@inner_kernel
 def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_second):
     """Let a node broadcast its profiles, and plan its next tick."""
     me, row = memory.lane[0], state.nodes[node]
@@ -500,7 +500,7 @@ def _tick(state, queue, memory, boxes, node, tick, now, window, windows_per_seco
     return status
 
 
-@kernel
+@inner_kernel
 def _wait(state, queue, memory, edge, batch, receiver, slot, now):
     """Let a message wait at its receiver until it is processed."""
     b = queue.batches[batch]
@@ -513,7 +513,7 @@ def _wait(state, queue, memory, edge, batch, receiver, slot, now):
         _free_batch(queue, memory, batch)
 
 
-@kernel
+@inner_kernel
 def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, window, windows_per_second):
     """Let a node take a message, and send what it causes."""
     me, b = memory.lane[0], queue.batches[batch]
@@ -612,13 +612,13 @@ def _arrival(state, queue, memory, boxes, edge, batch, receiver, slot, now, wind
     return status
 
 
-@kernel
+@inner_kernel
 def _rating_count(state, node):
     """The count that a user's profiles carry; 0 for a router."""
     return state.own_count[node] if node < state.own_count.shape[0] else np.int64(0)
 
 
-@kernel
+@inner_kernel
 def _has_room(state, queue, memory, boxes, place, batch, windows):
     """Whether there is room for all that an event can cause; what is needed is noted in the lane."""
     c, me = queue.calendar[0], memory.lane[0]
@@ -654,7 +654,7 @@ def _has_room(state, queue, memory, boxes, place, batch, windows):
     return True
 
 
-@kernel
+@inner_kernel
 def _new_batch(me, queue, boxes, to, kind, profile, stamp, emitted, size, count, attempt):
     """Row for what messages to lane `to` carry: in the lane's own pool, or in the box for another."""
     if to == me.number:
@@ -679,7 +679,7 @@ def _new_batch(me, queue, boxes, to, kind, profile, stamp, emitted, size, count,
     return batch
 
 
-@kernel
+@inner_kernel
 def _fill_payload(me, queue, boxes, to, batch, values, profile):
     """Take the snapshot of a profile."""
     if to == me.number:
@@ -690,7 +690,7 @@ def _fill_payload(me, queue, boxes, to, batch, values, profile):
             boxes.payloads[to, batch, k] = values[profile, k]
 
 
-@partial(kernel, inline=False)
+@partial(inner_kernel, inline=False)
 def _attach(queue, memory, boxes, to, batch, rows):
     """Let a request or reply carry a copy of the items named or answered."""
     if to == memory.lane[0].number:
@@ -704,7 +704,7 @@ def _attach(queue, memory, boxes, to, batch, rows):
         boxes.answers[to, first + n] = rows[n]
 
 
-@kernel
+@inner_kernel
 def _post(me, queue, boxes, edges, to, arrival, edge, receiver, slot, batch, window, windows_per_second):
     """Put a message into the lane's own calendar, or into the box for another lane."""
     if windows_per_second > 0.0 and part_of(arrival, windows_per_second) <= window:
@@ -723,7 +723,7 @@ def _post(me, queue, boxes, edges, to, arrival, edge, receiver, slot, batch, win
     return DONE
 
 
-@kernel
+@inner_kernel
 def _class_of(n):
     """Blocks of answers have 2**class rows."""
     size_class = 0
@@ -732,7 +732,7 @@ def _class_of(n):
     return size_class
 
 
-@kernel
+@inner_kernel
 def _keep_answers(queue, memory, batch, rows):
     """Copy the items named or answered into a block of the lane's own pool."""
     me = memory.lane[0]
@@ -749,7 +749,7 @@ def _keep_answers(queue, memory, batch, rows):
     queue.batches[batch].n_answers = rows.shape[0]
 
 
-@kernel
+@inner_kernel
 def _free_batch(queue, memory, batch):
     c, b = queue.calendar[0], queue.batches[batch]
     if b.n_answers > 0:
@@ -862,7 +862,7 @@ def count_in_flight(queue, counted):
             chunk = queue.chunks[chunk].next
 
 
-@kernel
+@inner_kernel
 def _count(queue, batch, counted):
     if batch >= 0:
         kind = queue.batches[batch].kind
