@@ -166,7 +166,7 @@ class Row:
         Sweeps, epochs or iterations of the last fit; of the network, updates over twice the training ratings, so that
         one moves both sides of a rating once on average, as an epoch does. 0 where there is nothing to iterate.
     converged : bool
-        Whether the last fit ended before its limit of iterations. True for the network, which has none.
+        Whether the last fit said that it had converged. True for the network, which does not end by itself.
     lam : float
         Lambda; NaN where there is none.
     messages, bytes : int
@@ -433,7 +433,7 @@ class Beside(study.Study):
 
 
 def _text(rows: Sequence[Row]) -> str:
-    """The table as it is printed, with a star where a fit ended at its limit of iterations."""
+    """The table as it is printed, with a star where a fit stopped before it had converged."""
     titles = ("method", "RMSE", "MAE", "recall@10", "NDCG@10", "lambda", "wall s", "iterations", "messages", "bytes")
     shown = [list(titles)]
     for row in rows:
@@ -441,7 +441,7 @@ def _text(rows: Sequence[Row]) -> str:
         iterations = f"{row.iterations:,.0f}" + ("" if row.converged else "*") if row.iterations else "-"
         times = ["-" if math.isnan(row.lam) else f"{row.lam:g}", f"{row.wall_seconds:.2f}", iterations]
         shown.append([row.method, *errors, *times, f"{row.messages:,}", f"{row.bytes:,}"])
-    note = "" if all(row.converged for row in rows) else "\n* stopped at its limit of iterations"
+    note = "" if all(row.converged for row in rows) else "\n* stopped before it had converged"
     return study.aligned(shown) + note
 
 

@@ -42,7 +42,8 @@ class StochasticGradientDescent(ProfileSolver):
     rate : float or Distribution
         Initial learning rate; a distribution draws one for each profile.
     schedule : Schedule
-        How a profile's rate falls with its own updates.
+        How a profile's rate falls with its own updates. Unlike the network's, it falls by default: at a constant rate
+        the order of the ratings moves the objective up and down in the end, and the fit ends there.
     initial : Distribution, optional
         Distribution of the entries of a fresh profile; the network's default.
     tol : float
@@ -68,7 +69,7 @@ class StochasticGradientDescent(ProfileSolver):
         lam: float = 0.05,
         regularization: Literal["uniform", "per_message"] = "uniform",
         rate: Distribution | float = 0.02,
-        schedule: Schedule = Schedule(),  # noqa: B008  # it is frozen
+        schedule: Schedule = Schedule("inverse", 50.0),  # noqa: B008  # it is frozen
         initial: Distribution | None = None,
         tol: float = 1e-4,
         max_epochs: int = 500,

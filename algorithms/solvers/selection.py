@@ -208,7 +208,7 @@ class LambdaSelection(Solver):
         self.losses_ = np.sum(gathered.totals, axis=0) / self.n_held_out_.sum()
         best = _chosen(self.losses_, self.lambdas_)
         self.lambda_ = float(self.lambdas_[best])
-        if gathered.unconverged:
+        if gathered.shortfalls:
             warnings.warn(gathered.warning(), ConvergenceWarning, stacklevel=2)
         final: Any = _with(self.solver, name, self.lambda_)
         start = gathered.start(best)
@@ -252,7 +252,7 @@ class _Outcome:
     lambdas: FloatArray
     totals: FloatArray
     count: int
-    unconverged: bool
+    shortfalls: list[str]  # why fits have not converged
     states: list["_State"]
 
 
@@ -276,7 +276,7 @@ class _Gathered:
     def __init__(self) -> None:
         self.totals: list[FloatArray] = []
         self.counts: list[int] = []
-        self.unconverged = 0
+        self.shortfalls: list[str] = []
         self._choices: list[list[tuple[NDArray[np.int16], FloatArray]]] = []
         self._sums: list[FloatArray] = []
 
@@ -284,7 +284,7 @@ class _Gathered:
         self.lambdas = outcome.lambdas
         self.totals.append(outcome.totals)
         self.counts.append(outcome.count)
-        self.unconverged += outcome.unconverged
+        self.shortfalls += outcome.shortfalls[:1]
         self._choices.append([(state.choice, state.centred) for state in outcome.states])
         if not self._sums:
             self._sums = [state.Theta.copy() for state in outcome.states]
@@ -301,8 +301,8 @@ class _Gathered:
 
     def warning(self) -> str:
         return (
-            f"in {self.unconverged} of {len(self.counts)} splits a fit stopped before it had converged; raise the "
-            "solver's limit of iterations or its tolerance"
+            f"in {len(self.shortfalls)} of {len(self.counts)} splits a fit stopped before it had converged, such as: "
+            f"{self.shortfalls[0]}"
         )
 
 
@@ -322,11 +322,11 @@ def _validate(solver: Solver, lambdas: Any, loss: Any, data: Data, held_out: Int
             if isinstance(fitted, RDMC):
                 solution = fitted.path_[options["at"]]
                 states.append(_State(solution.choice, solution.problem.scales.centred, solution.Theta))
-    unconverged = any(issubclass(each.category, ConvergenceWarning) for each in caught)
+    shortfalls = [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
     for each in caught:
         if not issubclass(each.category, ConvergenceWarning):
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return _Outcome(np.array(grid), np.array(totals), len(held_out), unconverged, states)
+    return _Outcome(np.array(grid), np.array(totals), len(held_out), shortfalls, states)
 
 
 def _fits(solver: Solver, lambdas: Any, data: Data) -> Iterator[tuple[Any, float, dict[str, Any]]]:

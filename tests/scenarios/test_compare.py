@@ -159,7 +159,7 @@ def test_a_fit_that_stopped_at_its_limit_has_a_star(monkeypatch, capsys, tmp_pat
     assert compare.main([*SMALL, "--methods", "soft_impute_svd,median", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert " 2*" in next(line for line in printed.splitlines() if line.startswith("soft_impute_svd"))
-    assert "* stopped at its limit of iterations" in printed
+    assert "* stopped before it had converged" in printed
     converged = pd.read_csv(tmp_path / "table.csv").set_index("method")["converged"]
     assert converged.to_dict() == {"network": True, "soft_impute_svd": False, "median": True}
 

@@ -102,9 +102,7 @@ def test_a_matrix_with_missing_cells_is_taken_too(sparse):
 
 
 def test_the_seed_decides_the_bits(data):
-    one, same, other = (
-        StochasticGradientDescent(3, rate=0.01, seed=seed).fit(data.train).user_profiles_ for seed in (1, 1, 2)
-    )
+    one, same, other = (StochasticGradientDescent(3, seed=seed).fit(data.train).user_profiles_ for seed in (1, 1, 2))
     assert one.tobytes() == same.tobytes() != other.tobytes()
 
 

@@ -125,7 +125,7 @@ def test_ties_go_to_the_largest_lambda():
         assert LambdaSelection(RDMC(grid, categories=range(1, 6), stopping="liberal")).fit(X).lambda_ == 0.5
 
 
-@pytest.mark.parametrize("solver", [AlternatingLeastSquares(3), StochasticGradientDescent(3, rate=0.005)])
+@pytest.mark.parametrize("solver", [AlternatingLeastSquares(3), StochasticGradientDescent(3)])
 def test_solvers_of_one_lambda_are_fitted_for_each(ratings, solver):
     grid = multiplicative_grid(3, low=0.5, factor=4.0)
     selection = LambdaSelection(solver, lambdas=grid, splits=RepeatedHoldout(2)).fit(ratings)
