@@ -141,7 +141,7 @@ class TrustPropagation:
             If an argument is out of range; the message names it.
         """
         self._check(ratings)
-        self._ratings, self._depth = ratings, int(self.depth)
+        self._ratings, self._observed, self._depth = ratings, as_observed(ratings), int(self.depth)
         self._user_mean = _means(ratings.user, ratings.value, ratings.n_users)
         self._item_mean = _means(ratings.item, ratings.value, ratings.n_items)
         self._meet()
@@ -166,7 +166,7 @@ class TrustPropagation:
         if not hasattr(self, "neighbours_"):
             raise ValueError("the method has no neighbours yet; call fit(ratings) first")
         ratings = self._ratings
-        user, item = as_observed(ratings).pairs(users, items)
+        user, item = self._observed.pairs(users, items)
         deviation, weight = self._ask(user, item)
         predicted = self._fallback(user, item)
         answered = weight > 0

@@ -35,7 +35,6 @@ __all__ = [
     "deviation",
     "distinct",
     "ground",
-    "has_spent",
     "in_seeds",
     "labelled",
     "legend",
@@ -81,7 +80,9 @@ STRETCH, PATIENCE = 1.1, 20.0
 # -- arguments -----------------------------------------------------------------------------------------------------
 
 
-def parser(name: str, description: str, *, until: float, size: int = 150) -> argparse.ArgumentParser:
+def parser(
+    name: str, description: str, *, until: float, size: int = 150, learning: Learning = DEFAULTS
+) -> argparse.ArgumentParser:
     """Parser with the arguments that every comparison takes.
 
     Parameters
@@ -94,6 +95,8 @@ def parser(name: str, description: str, *, until: float, size: int = 150) -> arg
         Default length in simulated seconds.
     size : int
         Default number of users, and of items.
+    learning : Learning
+        Defaults of its arguments.
     """
     made = study.Parser(name, description)
     made.add_argument(
@@ -119,7 +122,7 @@ def parser(name: str, description: str, *, until: float, size: int = 150) -> arg
     )
     study.add_network(made, places=100)
     study.add_out(made, f"out/{name}")
-    study.add_learning(made, DEFAULTS)
+    study.add_learning(made, learning)
     return made
 
 

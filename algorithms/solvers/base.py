@@ -68,6 +68,11 @@ def check_count(name: str, given: Any, *, expected: str = "an integer >= 1") -> 
     given : object
     expected : str
         What it must be, as the message says it.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
     """
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
         raise ValueError(f"{name} must be {expected}, got {given!r}")

@@ -69,7 +69,9 @@ class ProfileSolver(Solver, ABC):
         Raises
         ------
         ValueError
-            If an argument is out of range; the message names it.
+            If an argument is out of range, or the profiles overflow; the message names it.
+        TypeError
+            If X is of another kind.
         """
         learning = self._learning()
         if not (isinstance(self.tol, int | float | np.number) and 0 <= self.tol < 1):
