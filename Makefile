@@ -22,6 +22,10 @@ $(VENV)/installed: pyproject.toml
 demo: $(VENV)/installed ## a network of 200 users and 200 routers learns; under a minute, no data needed
 	$(BIN)/python -m scenarios.quickstart --out out/quickstart
 
+# As many processes as cores, so one thread of linear algebra each: threads that wait for each other would take most time.
+test verify: export OPENBLAS_NUM_THREADS ?= 1
+test verify: export OMP_NUM_THREADS ?= 1
+
 test: $(VENV)/installed $(NOTEBOOKS) ## the tests and the notebooks
 	$(BIN)/python -m pytest -n $(JOBS) tests $(RUN_NOTEBOOKS)
 
