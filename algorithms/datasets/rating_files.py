@@ -4,6 +4,7 @@ pandas reads a sound file. Any doubt goes to a slow pass, which alone decides: i
 line that cannot be read, or reads the file itself.
 """
 
+import codecs
 import csv
 import io
 import logging
@@ -188,7 +189,10 @@ def _read_fast(text: Text, layout: Layout) -> _Columns | None:
         return None
     if len(mark) > 1:
         data, mark = data.replace(mark, STAND_IN), STAND_IN
-    body = _Body(data, _start(data, layout.first_line), mark, has_quotes)
+    start = _start(data, layout.first_line)
+    if data.startswith(codecs.BOM_UTF8, start):  # not the file's, but pandas would drop it here
+        return None
+    body = _Body(data, start, mark, has_quotes)
     columns = _parsed(body, layout, ids="int64") if _has_only_integers(body) else None
     return columns if columns is not None else _parsed(body, layout, ids="object")
 

@@ -353,3 +353,9 @@ def test_gzip_and_leading_blank_lines_of_a_real_file(real, write):
     assert read_ratings(packed, keep="first") == read_ratings(real / "filmtrust" / "ratings.txt", keep="first")
     with pytest.raises(DataError, match=r"line 7439: .* after .*, line 7413"):
         read_ratings(packed)
+
+
+def test_a_mark_of_byte_order_is_one_only_at_the_very_start(write):
+    # Elsewhere it is part of a text, after blank lines too.
+    assert read_ratings(write(b"\xef\xbb\xbf1\t1\t3\n2\t1\t4\n"), header=False).user_ids == (1, 2)
+    assert set(read_ratings(write(b"\n\xef\xbb\xbf1\t1\t3\n2\t1\t4\n"), header=False).user_ids) == {"\ufeff1", "2"}
