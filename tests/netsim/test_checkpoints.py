@@ -242,6 +242,19 @@ def test_a_router_has_the_ratings_that_it_knew_at_its_checkpoint(engine):
     assert found["taken"] == [1, 0]
 
 
+def test_a_router_that_goes_back_to_its_checkpoint_waits_for_no_reply(engine):
+    moment = first_checkpoint(ROUTER_KEY, 60.0)
+    later = Periodic(100.0, phase=moment - 0.2)  # asked at -0.075, the reply would come at +0.175
+    simulation = started(engine, router_return=Checkpoint(60.0), user_broadcast=later, request_timeout=1000.0)
+    simulation.run(moment + 0.02)
+    comes_back(simulation, router=0)
+    simulation.set_loss(1.0)
+    simulation.run(moment + 1.0)  # the user's reply is lost
+    simulation.set_loss(0.0)
+    result = simulation.run(moment + 101.0)
+    assert result.accounts.set_index(["kind", "fate"])["messages"][("request", "control")] == 2
+
+
 @pytest.mark.parametrize(("number", "node", "key", "argument"), ROLES)
 def test_a_node_without_a_checkpoint_is_reset(engine, number, node, key, argument):
     simulation = started(engine, **{argument: Checkpoint(1000.0)})

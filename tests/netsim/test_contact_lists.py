@@ -307,6 +307,15 @@ def test_time_offline_does_not_count(engine):
     assert lists(world, engine, [6.125, 8.125, 9.0, 9.125], gone, away, back, user="d") == ["y", "y", "y", ""]
 
 
+def test_what_arrives_while_he_is_offline_is_not_heard(engine):
+    # All that y sends arrives at 0.75. He misses no tick, so the time runs from 0, or else from 0.75.
+    gone = call(1.0, "set_online", False, router="y")
+    away, back = call(0.625, "set_online", False, user="d"), call(0.875, "set_online", True, user="d")
+    world = network(user_patience=2.5)
+    assert lists(world, engine, [3.125, 4.125], gone, user="d") == ["y", ""]
+    assert lists(world, engine, [2.125, 3.125], gone, away, back, user="d") == ["y", ""]
+
+
 def test_messages_that_are_lost_are_not_heard(engine):
     world = network(user_patience=2.0)
     assert lists(world, engine, [3.0, 3.125], call(1.0, "set_loss", 1.0), user="d") == ["y", ""]

@@ -547,6 +547,25 @@ def test_a_script_that_adds_a_foreseen_rating_is_an_arrival(engine):
     assert (never.item_updates[1], never.prequential.empty) == (0, True)
 
 
+def test_what_a_script_gave_before_does_not_come_again(engine):
+    world = one_user()  # item 1 with 4 at 1.6
+    given = simulate(world, until=9.0, seed=1, engine=engine, scripts=[at(1.0, lambda run: run.add_rating("a", 1, 5))])
+    assert given.prequential[["time", "rating"]].to_numpy().tolist() == [[1.0, 5.0]]
+    assert given.users["ratings"].tolist() == [2]
+
+
+def test_what_would_come_from_a_user_who_has_quit_comes_to_nothing(engine):
+    world = one_user(arrivals=Arrivals([0.0, 1.6], ((1.8, 0, 5.0),)))
+    there = simulate(world, until=3.0, seed=1, engine=engine)
+    assert there.prequential["time"].tolist() == [1.6, 1.8]
+    simulation = Simulation(world.replace(user_lifetime=1.0), seed=1, engine=engine)
+    gone = simulation.run(3.0)
+    assert gone.prequential.empty
+    assert gone.users["ratings"].tolist() == [1]
+    assert simulation.view().known.tolist() == [True, False]
+    assert gone.item_updates[1] == 0
+
+
 def test_a_script_that_adds_what_nobody_foresaw_is_an_arrival(engine):
     drawn = {"delay": LogNormal(0.2, 0.8), "user_broadcast": 0.7}
     coming = simulate(one_user(arrivals=Arrivals([0.0, 1.6], join="start"), **drawn), until=9.0, seed=1, engine=engine)
