@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from solvers import movielens_sized, threads_are_set, with_threads
+from solvers import movielens_sized, threads_are, with_threads
 
 from algorithms.ratings import Ratings
 from algorithms.solvers.convergence import ConvergenceWarning
@@ -29,6 +29,7 @@ from algorithms.solvers.soft_impute import SoftImpute
 FLOOR = 8
 RANK = 50
 LAMBDA = 0.1
+THREADS = 2
 
 
 def main() -> None:
@@ -37,8 +38,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=3, help="interleaved measurements of each side (default: 3)")
     parser.add_argument("--large", action="store_true", help="time and peak memory of 1 million ratings instead")
     args = parser.parse_args()
-    if not threads_are_set():
-        sys.exit(with_threads())
+    if not threads_are(THREADS):
+        sys.exit(with_threads(THREADS))
     SoftImpute(0.5, algorithm="als", max_rank=2, stopping="liberal").fit(np.eye(3))  # compiles
     if args.large:
         print_large()
